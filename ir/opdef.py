@@ -1,0 +1,265 @@
+"""What an operation definition is, and the registry.
+
+One op, one place: a class states all that gradc knows of an operation, and the tracer, the chain rule, the
+passes, the printers, the docs and the tests read it from there.
+
+    class Tanh(Elementwise, name="nd.tanh"):
+        '''Elementwise hyperbolic tangent.'''
+        infer = same_type(INEXACT)            # type rule = verifier
+        evaluate = np.tanh                    # reference meaning; also the NumPy name it serves
+        scalar = "tanh"                       # payload of its lowering class
+        cost = 20                             # arithmetic operations an element, for the fuser
+        samples = floats(-4, 4)               # feeds the contract test
+
+        def vjp(b, op, g):
+            y = op.result
+            return [b.mul(g, b.sub(1.0, b.mul(y, y)))]
+
+`infer`, `evaluate`, `vjp`, `scalar`, `samples`, `simplify`, `pieces` are written as plain functions
+without self; the class turns them into static methods.
+
+infer(*operand_types, **attributes) -> Type or tuple of Types; raises TypeRuleError with a message. An op
+    with regions gets them as the keyword `regions`.
+evaluate(*arrays, **attributes) -> array or tuple of arrays: NumPy only, no side effects, operands unchanged.
+vjp(b, op, *gs) -> one entry for each operand: a cotangent Value of exactly the operand's type, an
+    `Accumulate`, or None (no gradient flows there). `gs` has one cotangent for each result, never None.
+    Rules build through `b` alone and read op.operands, op.results, op["attribute"]. A rule that is
+    `NOT_DIFFERENTIABLE` cuts the gradient on purpose (floor, comparisons); a missing rule is an error.
+simplify(b, op) -> list of Values that replace the results, or None: local rewrites for `canonicalize`;
+    they keep the value and the gradient bit for bit at every point, NaN, inf and signed zeros included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gradc.ir.affine import AffineMap
+from gradc.ir.core import Operation, Value
+from gradc.ir.types import ScalarType, TensorType, Type
+
+REGISTRY: dict[str, type[Op]] = {}
+_STATIC = ("infer", "evaluate", "vjp", "scalar", "samples", "simplify", "pieces", "identity")
+
+
+class _NotDifferentiable:
+    def __repr__(self) -> str:
+        return "NOT_DIFFERENTIABLE"
+
+
+NOT_DIFFERENTIABLE: Any = _NotDifferentiable()
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulate:
+    """A rule's answer that adds into the operand's running cotangent instead of making a new array.
+
+    add(b, running) -> running + this contribution, as one operation on the whole array
+    """
+
+    add: Callable[[Any, Value], Value]
+
+
+class Op(Operation):
+    """Base of all registered operations."""
+
+    __slots__ = ()
+
+    infer: ClassVar[Callable[..., Any]]
+    evaluate: ClassVar[Callable[..., Any] | None] = None
+    vjp: ClassVar[Any] = None
+    samples: ClassVar[Any] = None
+    simplify: ClassVar[Callable[..., Any] | None] = None
+    serves: ClassVar[tuple[str, ...]] = ()  # further public names, such as "scipy.special.expit"
+    effects: ClassVar[bool] = False  # never dropped, merged, reordered or repeated
+    pure_terminator: ClassVar[bool] = False
+    cost: ClassVar[int] = 1  # arithmetic operations an element
+    finite_slope: ClassVar[bool] = False  # its vjp multiplies by finite factors only (linear ops)
+    lowering: ClassVar[str] = ""  # the lowering class: "elementwise", "reduce", ...
+    commutative: ClassVar[bool] = False
+
+    def __init_subclass__(cls, name: str = "", **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for attribute in _STATIC:
+            value = cls.__dict__.get(attribute)
+            if callable(value) and hasattr(value, "__get__") and not isinstance(value, type):
+                setattr(cls, attribute, staticmethod(value))
+        if "__slots__" not in cls.__dict__:
+            # Subclasses need no state of their own: everything is in operands and attributes.
+            cls.__slots__ = ()
+        if name:
+            if name in REGISTRY:
+                raise ValueError(f"operation {name} is defined twice")
+            cls.name = name
+            REGISTRY[name] = cls
+
+    def __getitem__(self, attribute: str) -> Any:
+        return self.attributes[attribute]
+
+    @classmethod
+    def mnemonic(cls) -> str:
+        """The builder's method name: `nd.add` is `add`, `memref.load` is `memref_load`."""
+        dialect, _, rest = cls.name.partition(".")
+        return rest if dialect in ("nd", "ad") else f"{dialect}_{rest}".replace(".", "_")
+
+    @classmethod
+    def numpy_names(cls) -> tuple[str, ...]:
+        """Dotted public names that this op implements exactly, for the tracer's table."""
+        function = cls.evaluate
+        names = list(cls.serves)
+        if isinstance(function, np.ufunc):
+            names.append(f"numpy.{function.__name__}")
+        return tuple(names)
+
+    @classmethod
+    def result_types(cls, operands: Sequence[Value], attributes: dict[str, Any], regions: Any) -> Any:
+        """Run the type rule on operand values; always a tuple of types."""
+        types = [v.type for v in operands]
+        if regions:
+            found = cls.infer(*types, regions=regions, **attributes)
+        else:
+            found = cls.infer(*types, **attributes)
+        return found if isinstance(found, tuple) else (found,)
+
+
+class Elementwise(Op):
+    """Same shape in and out (all operands), each result element from the operands' elements there.
+
+    scalar: the name of a loop-level scalar operation ("tanh", "add"), or a function
+        scalar(s, *operand_scalars, **attributes) that builds the result through the scalar builder `s`
+        (passes/lower/scalars.py: s.add, s.mul, s.select, s.exp, s.const(value, like=x), ...).
+    """
+
+    scalar: ClassVar[Any]
+    lowering = "elementwise"
+
+
+class Reduce(Op):
+    """nd.reduce_*: one operand, attribute `axes` (sorted tuple of ints); reduced axes are dropped.
+
+    combine:  the scalar operation that merges two partial results ("add", "mul", "maximum", ...)
+    identity: function dtype -> the neutral Python value
+    """
+
+    combine: ClassVar[str]
+    identity: ClassVar[Callable[[ScalarType], Any]]
+    lowering = "reduce"
+
+
+class ArgReduce(Op):
+    """argmax, argmin: attribute `axis`; result i64; the first of equal elements, NaN wins."""
+
+    lowering = "argreduce"
+
+
+class Scan(Op):
+    """cumsum, cumprod: attributes `axis`, `reverse`; result has the operand's type. `combine` and
+    `identity` as in Reduce."""
+
+    combine: ClassVar[str]
+    identity: ClassVar[Callable[[ScalarType], Any]]
+    lowering = "scan"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Result elements with lower <= index < upper come from operand[map(index)]."""
+
+    operand: int
+    lower: tuple[int, ...]
+    upper: tuple[Any, ...]
+    map: AffineMap
+
+
+class Shape(Op):
+    """Pure index maps: every result element is an operand's element, or the fill value.
+
+    pieces(op) -> list of disjoint Pieces; where none applies the element is operand `fill`'s (rank 0).
+        None when the map is not piecewise affine (some reshapes): the operand is then materialised and
+        its row-major buffer read under the new shape.
+    Symbols of a piece's map are the op's trailing scalar operands (dynamic starts), in order.
+    """
+
+    pieces: ClassVar[Callable[[Any], list[Piece] | None]]
+    fill: ClassVar[int | None] = None
+    finite_slope = True
+    lowering = "shape"
+
+
+class Contract(Op):
+    """nd.dot_general: sums of products over contracted dimensions, with batch dimensions."""
+
+    lowering = "contract"
+
+
+class Index(Op):
+    """Data-dependent element addresses: gather, scatter, boolean masks. Lowered by name in
+    passes/lower; indices out of range raise IndexError with the user's line."""
+
+    lowering = "index"
+
+
+class Creation(Op):
+    """Results from attributes and sizes alone: constant, iota."""
+
+    lowering = "creation"
+
+
+class Control(Op):
+    """Structure: functions, branches, loops, terminators."""
+
+    lowering = "control"
+
+
+class Opaque(Op):
+    """A library call (BLAS, LAPACK, FFT) on whole arrays."""
+
+    lowering = "opaque"
+
+
+class Loop(Op):
+    """Operations of the loop level and of the memory stage (arith, math, memref, mem, kernel)."""
+
+    lowering = "loop"
+
+
+# ---------------------------------------------------------------------------------- samples
+# What the contract test feeds an op. A Sample gives NumPy operands and attributes; `smooth` is False
+# where finite differences would straddle a kink, so that only the value is checked there.
+
+
+@dataclass(frozen=True)
+class Sample:
+    operands: tuple[Any, ...]
+    attributes: dict[str, Any]
+    smooth: bool = True
+
+
+@dataclass(frozen=True)
+class Invalid:
+    """Operand types and attributes that the type rule must refuse, with a part of its message."""
+
+    operand_types: tuple[Type, ...]
+    attributes: dict[str, Any]
+    message: str
+
+
+SampleMaker = Callable[[np.random.Generator, ScalarType], Iterable[Sample | Invalid]]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """`make(rng, dtype)` yields Samples; run for each dtype in `dtypes`."""
+
+    make: SampleMaker
+    dtypes: tuple[ScalarType, ...]
+
+    def draw(self, rng: np.random.Generator, dtype: ScalarType) -> Iterator[Sample | Invalid]:
+        yield from self.make(rng, dtype)
+
+
+def is_tensor(t: Type) -> bool:
+    return isinstance(t, TensorType)

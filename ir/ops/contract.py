@@ -1,0 +1,104 @@
+"""nd.dot_general: the one contraction; matmul, dot, tensordot, einsum are written on top of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradc.ir.diagnostic import TypeRuleError
+from gradc.ir.opdef import Contract, Sample, Samples
+from gradc.ir.ops.elementwise import conj, uniform
+from gradc.ir.type_rules import expect_dtype
+from gradc.ir.types import NUMBERS, ScalarType, TensorType
+
+Axes = tuple[int, ...]
+
+
+def _free(rank: int, *used: Axes) -> Axes:
+    return tuple(k for k in range(rank) if not any(k in axes for axes in used))
+
+
+class DotGeneral(Contract, name="nd.dot_general"):
+    """Sum of products over `contract` = (axes of x, axes of y), for each index of `batch` axes.
+
+    Result axes: batch (in the order given), then x's free axes, then y's. Complex operands are not
+    conjugated.
+    """
+
+    samples: Any
+
+    def infer(x: Any, y: Any, *, contract: Any, batch: Any = ((), ())) -> TensorType:
+        expect_dtype(x, NUMBERS, "operand 0")
+        expect_dtype(y, (x.dtype,), "operand 1")
+        for what, (xs, ys) in (("contract", contract), ("batch", batch)):
+            if len(xs) != len(ys):
+                raise TypeRuleError(f"expected as many {what} axes of x as of y, got {xs} and {ys}")
+            for i, j in zip(xs, ys, strict=True):
+                if not (0 <= i < x.rank and 0 <= j < y.rank):
+                    raise TypeRuleError(f"{what} axes ({i}, {j}) are out of range for {x}, {y}")
+                if x.shape[i] != y.shape[j]:
+                    raise TypeRuleError(
+                        f"{what} axes ({i}, {j}) have sizes {x.shape[i]} and {y.shape[j]}"
+                    )
+        if len({*contract[0], *batch[0]}) != len(contract[0] + batch[0]) or len(
+            {*contract[1], *batch[1]}
+        ) != len(contract[1] + batch[1]):
+            raise TypeRuleError("expected contract and batch axes to be distinct")
+        shape = [x.shape[k] for k in batch[0]]
+        shape += [x.shape[k] for k in _free(x.rank, contract[0], batch[0])]
+        shape += [y.shape[k] for k in _free(y.rank, contract[1], batch[1])]
+        return x.with_shape(tuple(shape))
+
+    def evaluate(x: Any, y: Any, *, contract: Any, batch: Any = ((), ())) -> np.ndarray:
+        xs: list[Any] = list(range(x.ndim))
+        ys: list[Any] = list(range(x.ndim, x.ndim + y.ndim))
+        for i, j in zip(contract[0] + batch[0], contract[1] + batch[1], strict=True):
+            ys[j] = xs[i]
+        out = [xs[k] for k in batch[0]]
+        out += [xs[k] for k in _free(x.ndim, contract[0], batch[0])]
+        out += [ys[k] for k in _free(y.ndim, contract[1], batch[1])]
+        return np.asarray(np.einsum(x, xs, y, ys, out, optimize=True)).astype(x.dtype, copy=False)
+
+    def vjp(b, op, g):
+        x, y = op.operands
+        contract, batch = op["contract"], op.attributes.get("batch", ((), ()))
+        nb = len(batch[0])
+        free_x = _free(x.type.rank, contract[0], batch[0])
+        free_y = _free(y.type.rank, contract[1], batch[1])
+        g_batch = tuple(range(nb))
+        g_x = tuple(range(nb, nb + len(free_x)))
+        g_y = tuple(range(nb + len(free_x), nb + len(free_x) + len(free_y)))
+        # dx[batch, free_x, contracted] = sum over free_y of g * conj(y)
+        dx = b.dot_general(g, conj(b, y), contract=(g_y, free_y), batch=(g_batch, batch[1]))
+        order = [contract[0][contract[1].index(k)] for k in _free(y.type.rank, free_y, batch[1])]
+        dx = _to_axes(b, dx, (*batch[0], *free_x, *order))
+        # dy[batch, contracted, free_y] = sum over free_x of conj(x) * g
+        dy = b.dot_general(conj(b, x), g, contract=(free_x, g_x), batch=(batch[0], g_batch))
+        order = [contract[1][contract[0].index(k)] for k in _free(x.type.rank, free_x, batch[0])]
+        dy = _to_axes(b, dy, (*batch[1], *order, *free_y))
+        return [dx, dy]
+
+
+def _to_axes(b: Any, value: Any, axes: Axes) -> Any:
+    """Transpose so that value's axis k becomes axis axes[k]."""
+    if axes == tuple(range(len(axes))):
+        return value
+    return b.transpose(value, perm=tuple(axes.index(k) for k in range(len(axes))))
+
+
+def _samples(rng: np.random.Generator, dtype: ScalarType) -> Any:
+    for x, y, contract, batch in (
+        ((3, 4), (4, 5), ((1,), (0,)), ((), ())),
+        ((4, 3), (5, 4), ((0,), (1,)), ((), ())),
+        ((2, 3, 4), (2, 4, 5), ((2,), (1,)), ((0,), (0,))),
+        ((3, 2, 4), (5, 4, 2), ((2,), (1,)), ((1,), (2,))),
+        ((3,), (4,), ((), ()), ((), ())),
+        ((2, 3, 4), (3, 4, 2), ((1, 2), (0, 1)), ((), ())),
+        ((2, 3, 4), (4, 3, 5), ((2, 1), (0, 1)), ((), ())),
+    ):
+        operands = (uniform(rng, dtype, x, -2, 2), uniform(rng, dtype, y, -2, 2))
+        yield Sample(operands, {"contract": contract, "batch": batch})
+
+
+DotGeneral.samples = Samples(_samples, NUMBERS)

@@ -1,0 +1,65 @@
+"""Operations without array operands: constants and index sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradc.ir.diagnostic import TypeRuleError
+from gradc.ir.opdef import NOT_DIFFERENTIABLE, Creation, Sample, Samples
+from gradc.ir.type_rules import expect_dtype, expect_tensor
+from gradc.ir.types import ARRAY_DTYPES, NUMBERS, TensorType, to_numpy
+
+
+class Constant(Creation, name="nd.constant"):
+    """A constant: `value` is a Python scalar (every element has it) or a read-only ndarray."""
+
+    vjp = NOT_DIFFERENTIABLE
+    finite_slope = True
+
+    def infer(*, value: Any, type: TensorType) -> TensorType:
+        expect_tensor(type, "the attribute `type`")
+        if isinstance(value, np.ndarray):
+            if value.shape != type.shape or value.dtype != to_numpy(type.dtype):
+                raise TypeRuleError(
+                    f"expected a value of type {type}, got {value.dtype} {list(value.shape)}"
+                )
+        elif not isinstance(value, bool | int | float | complex):
+            raise TypeRuleError(f"expected a number or an ndarray, got {value!r}")
+        return type
+
+    def evaluate(*, value: Any, type: TensorType) -> np.ndarray:
+        return np.full(type.shape, value, to_numpy(type.dtype))
+
+    def _samples(rng: Any, dtype: Any) -> Any:
+        value = {"b": True, "f": 1.5, "c": 1.5 + 2j}.get(dtype.kind, 3)
+        yield Sample((), {"value": value, "type": TensorType((2, 3), dtype)})
+        array = np.arange(4).astype(to_numpy(dtype))
+        yield Sample((), {"value": array, "type": TensorType((4,), dtype)})
+
+    samples = Samples(_samples, ARRAY_DTYPES)
+
+
+class Iota(Creation, name="nd.iota"):
+    """Element i along axis `axis` is i; `type` is the result's type (numbers only)."""
+
+    vjp = NOT_DIFFERENTIABLE
+
+    def infer(*, axis: int, type: TensorType) -> TensorType:
+        expect_dtype(type, NUMBERS, "the attribute `type`")
+        if not 0 <= axis < type.rank:
+            raise TypeRuleError(f"expected axis in [0, {type.rank}), got {axis}")
+        return type
+
+    def evaluate(*, axis: int, type: TensorType) -> np.ndarray:
+        shape = [1] * type.rank
+        shape[axis] = -1
+        line = np.arange(type.shape[axis]).reshape(shape)
+        return np.broadcast_to(line, type.shape).astype(to_numpy(type.dtype))
+
+    def _samples(rng: Any, dtype: Any) -> Any:
+        yield Sample((), {"axis": 0, "type": TensorType((5,), dtype)})
+        yield Sample((), {"axis": 1, "type": TensorType((2, 3), dtype)})
+
+    samples = Samples(_samples, NUMBERS)
