@@ -5,7 +5,8 @@ source location. A value knows its users, so that passes can replace it. What an
 its class (`opdef.py`); this file knows nothing of any particular operation.
 
 Attributes are plain immutable Python values: bool, int, float, complex, str, None, a `Type`, an
-`AffineMap`, a `Symbol`, a read-only ndarray (a dense constant), tuples and dicts (string keys) of these.
+`AffineMap`, a `Symbol`, a `TypedNumber`, an `OpaqueAttribute`, a read-only ndarray (a dense
+constant), tuples and dicts (string keys) of these.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from gradc.ir.types import Type
+from gradc.ir.types import ScalarType, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,28 @@ class Symbol:
 
     def __str__(self) -> str:
         return f"@{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class TypedNumber:
+    """A number attribute with its type: `1.5 : f32`, `4 : index`.
+
+    Plain Python numbers stand for the types that MLIR assumes (bool i1, int i64, float f64), and
+    text of these types reads back as plain numbers; other scalar types need a TypedNumber.
+    """
+
+    value: bool | int | float
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueAttribute:
+    """An attribute of another dialect, kept as its text: `#arith.fastmath<reassoc,contract>`."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class Value:
