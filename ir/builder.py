@@ -3,7 +3,7 @@
 `b.add(x, y)`, `b.reduce_sum(x, axes=(0,))`: one method for each registered operation, named by its mnemonic.
 `Builder` emits IR into a block. `EagerBuilder` evaluates at once with NumPy, so that the define-by-run tape
 uses the same rules. A Python number among the operands of an elementwise op becomes a constant of the
-first array operand's type.
+last array operand's type.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class AbstractBuilder:
     def _with_literals(self, operands: tuple[Any, ...]) -> tuple[Any, ...]:
         if not any(isinstance(x, int | float | complex) for x in operands):
             return operands
-        like = next(x.type for x in operands if not isinstance(x, int | float | complex))
+        # The last one: select's first operand is the condition, of another dtype than the choices.
+        like = next(x.type for x in operands[::-1] if not isinstance(x, int | float | complex))
         return tuple(
             self.full(x, like) if isinstance(x, int | float | complex) else x for x in operands
         )

@@ -15,8 +15,8 @@ passes, the printers, the docs and the tests read it from there.
             y = op.result
             return [b.mul(g, b.sub(1.0, b.mul(y, y)))]
 
-`infer`, `evaluate`, `vjp`, `scalar`, `samples`, `simplify`, `pieces` are written as plain functions
-without self; the class turns them into static methods.
+`infer`, `evaluate`, `vjp`, `masked_vjp`, `scalar`, `samples`, `simplify`, `pieces` are written as plain
+functions without self; the class turns them into static methods.
 
 infer(*operand_types, **attributes) -> Type or tuple of Types; raises TypeRuleError with a message. An op
     with regions gets them as the keyword `regions`.
@@ -25,6 +25,10 @@ vjp(b, op, *gs) -> one entry for each operand: a cotangent Value of exactly the 
     `Accumulate`, or None (no gradient flows there). `gs` has one cotangent for each result, never None.
     Rules build through `b` alone and read op.operands, op.results, op["attribute"]. A rule that is
     `NOT_DIFFERENTIABLE` cuts the gradient on purpose (floor, comparisons); a missing rule is an error.
+masked_vjp(b, op, *gs) -> as vjp, where an entry may also be a pair (value, live): the cotangent is `value`
+    where `live` (i1, the operand's shape) holds and exactly zero elsewhere, whatever `value` is there. Ops
+    that choose among their operands (select, maximum, clip) write this one instead of `vjp`, which follows
+    from it: select(live, value, 0). `live` comes from conditions on the operands, never from the cotangent.
 simplify(b, op) -> list of Values that replace the results, or None: local rewrites for `canonicalize`;
     they keep the value and the gradient bit for bit at every point, NaN, inf and signed zeros included.
 """
@@ -42,7 +46,9 @@ from gradc.ir.core import Operation, Value
 from gradc.ir.types import ScalarType, TensorType, Type
 
 REGISTRY: dict[str, type[Op]] = {}
-_STATIC = ("infer", "evaluate", "vjp", "scalar", "samples", "simplify", "pieces", "identity")
+_STATIC = (
+    "infer", "evaluate", "vjp", "masked_vjp", "scalar", "samples", "simplify", "pieces", "identity",
+)  # fmt: skip
 
 
 class _NotDifferentiable:
@@ -63,6 +69,21 @@ class Accumulate:
     add: Callable[[Any, Value], Value]
 
 
+def _selected(masked_vjp: Callable[..., Any]) -> Callable[..., Any]:
+    """The plain rule that follows from a masked one: zero wherever the cotangent is not live."""
+
+    def vjp(b: Any, op: Any, *gs: Any) -> list[Any]:
+        found = []
+        for entry in masked_vjp(b, op, *gs):
+            if isinstance(entry, tuple):
+                value, live = entry
+                entry = b.select(live, value, b.zeros(value.type))
+            found.append(entry)
+        return found
+
+    return vjp
+
+
 class Op(Operation):
     """Base of all registered operations."""
 
@@ -71,6 +92,7 @@ class Op(Operation):
     infer: ClassVar[Callable[..., Any]]
     evaluate: ClassVar[Callable[..., Any] | None] = None
     vjp: ClassVar[Any] = None
+    masked_vjp: ClassVar[Callable[..., Any] | None] = None
     samples: ClassVar[Any] = None
     simplify: ClassVar[Callable[..., Any] | None] = None
     serves: ClassVar[tuple[str, ...]] = ()  # further public names, such as "scipy.special.expit"
@@ -87,6 +109,8 @@ class Op(Operation):
             value = cls.__dict__.get(attribute)
             if callable(value) and hasattr(value, "__get__") and not isinstance(value, type):
                 setattr(cls, attribute, staticmethod(value))
+        if cls.__dict__.get("masked_vjp") is not None and "vjp" not in cls.__dict__:
+            cls.vjp = staticmethod(_selected(cls.masked_vjp))
         if "__slots__" not in cls.__dict__:
             # Subclasses need no state of their own: everything is in operands and attributes.
             cls.__slots__ = ()
