@@ -41,6 +41,22 @@ class Constant(Creation, name="nd.constant"):
     samples = Samples(_samples, ARRAY_DTYPES)
 
 
+def constant_value(value: Any) -> bool | int | float | complex | None:
+    """The number that every element of an IR value is known to have, or None.
+
+    It sees nd.constant and its broadcasts; an array constant counts only at rank 0.
+    """
+    op = getattr(value, "defining_op", None)
+    while op is not None and op.name == "nd.broadcast":
+        op = op.operands[0].defining_op
+    if op is None or op.name != "nd.constant":
+        return None
+    number = op["value"]
+    if isinstance(number, np.ndarray):
+        return number.item() if number.ndim == 0 else None
+    return number
+
+
 class Iota(Creation, name="nd.iota"):
     """Element i along axis `axis` is i; `type` is the result's type (numbers only)."""
 
