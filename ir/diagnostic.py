@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import linecache
+
 from gradc.ir.core import UNKNOWN, Location, Operation
+from gradc.ir.printer import print_op_line
 
 
 class GradcError(Exception):
@@ -41,7 +44,9 @@ class VerificationError(IRError):
 class ParseError(GradcError):
     """Malformed IR text, with the place in the text."""
 
-    def __init__(self, message: str, file: str = "", line: int = 0, column: int = 0, text: str = ""):
+    def __init__(
+        self, message: str, file: str = "", line: int = 0, column: int = 0, text: str = ""
+    ):
         self.message, self.file, self.line, self.column = message, file, line, column
         place = f"{file or '<text>'}:{line}:{column}: "
         caret = f"\n  {text}\n  {' ' * (column - 1)}^" if text else ""
@@ -49,16 +54,12 @@ class ParseError(GradcError):
 
 
 def _source_line(location: Location) -> str:
-    import linecache
-
     line = linecache.getline(location.file, location.line).strip()
     return f"\n    {line}" if line else ""
 
 
 def _excerpt(op: Operation) -> list[str]:
     """The operation in pretty form, marked, between its neighbours."""
-    from gradc.ir.printer import print_op_line
-
     block = op.parent
     if block is None or op not in block.ops:
         return [f"  > {print_op_line(op)}"]

@@ -48,6 +48,7 @@ from gradc.ir.types import ScalarType, TensorType, Type
 REGISTRY: dict[str, type[Op]] = {}
 _STATIC = (
     "infer", "evaluate", "vjp", "masked_vjp", "scalar", "samples", "simplify", "pieces", "identity",
+    "pretty", "verify",
 )  # fmt: skip
 
 
@@ -95,9 +96,14 @@ class Op(Operation):
     masked_vjp: ClassVar[Callable[..., Any] | None] = None
     samples: ClassVar[Any] = None
     simplify: ClassVar[Callable[..., Any] | None] = None
+    pretty: ClassVar[Any] = None  # its text for people, see printer.py
+    verify: ClassVar[Any] = None  # verify(op): checks beyond the type rule; raises TypeRuleError
     serves: ClassVar[tuple[str, ...]] = ()  # further public names, such as "scipy.special.expit"
     effects: ClassVar[bool] = False  # never dropped, merged, reordered or repeated
     pure_terminator: ClassVar[bool] = False
+    is_terminator: ClassVar[bool] = False  # ends a block, and stands nowhere else
+    no_terminator: ClassVar[bool] = False  # the blocks of its regions need no terminator
+    isolated: ClassVar[bool] = False  # its regions see no values from outside (a function)
     cost: ClassVar[int] = 1  # arithmetic operations an element
     finite_slope: ClassVar[bool] = False  # its vjp multiplies by finite factors only (linear ops)
     lowering: ClassVar[str] = ""  # the lowering class: "elementwise", "reduce", ...

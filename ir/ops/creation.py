@@ -8,6 +8,7 @@ import numpy as np
 
 from gradc.ir.diagnostic import TypeRuleError
 from gradc.ir.opdef import NOT_DIFFERENTIABLE, Creation, Sample, Samples
+from gradc.ir.printer import short_text
 from gradc.ir.type_rules import expect_dtype, expect_tensor
 from gradc.ir.types import ARRAY_DTYPES, NUMBERS, TensorType, to_numpy
 
@@ -17,6 +18,9 @@ class Constant(Creation, name="nd.constant"):
 
     vjp = NOT_DIFFERENTIABLE
     finite_slope = True
+
+    def pretty(op: Constant, name: Any) -> str:
+        return f"nd.constant {short_text(op['value'])} : {op['type']}"
 
     def infer(*, value: Any, type: TensorType) -> TensorType:
         expect_tensor(type, "the attribute `type`")

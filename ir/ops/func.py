@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gradc.ir.core import UNKNOWN, Block, Location, Operation, Region, Value
 from gradc.ir.diagnostic import TypeRuleError
 from gradc.ir.opdef import NOT_DIFFERENTIABLE, Control
+from gradc.ir.printer import short_text, symbol_text, types_text
 from gradc.ir.types import FunctionType, Type
 
 
 class ModuleOp(Control, name="builtin.module"):
-    """A list of functions."""
+    """A list of functions with distinct names."""
 
     vjp = NOT_DIFFERENTIABLE
+    isolated = True
+    no_terminator = True
 
     def infer(*, regions: Sequence[Region], **attributes: Any) -> tuple[Type, ...]:
         return ()
+
+    def verify(op: ModuleOp) -> None:
+        seen: set[str] = set()
+        for inner in op.body.ops:
+            name = inner.attributes.get("sym_name")
+            if name in seen:
+                raise TypeRuleError(f"expected distinct symbol names, got @{name} twice")
+            if name is not None:
+                seen.add(name)
 
     @classmethod
     def build(cls, functions: Sequence[Operation] = ()) -> ModuleOp:
@@ -43,6 +55,15 @@ class FuncOp(Control, name="func.func"):
     """A function: attributes `sym_name`, `function_type`; one region whose block args are the inputs."""
 
     vjp = NOT_DIFFERENTIABLE
+    isolated = True
+
+    def pretty(op: FuncOp, name: Callable[[Value], str]) -> str:
+        inputs = ", ".join(f"{name(v)}: {v.type}" for v in op.args)
+        results = op["function_type"].results
+        arrow = f" -> {types_text(results)}" if results else ""
+        rest = {k: v for k, v in op.attributes.items() if k not in ("sym_name", "function_type")}
+        shown = f" attributes {short_text(rest)}" if rest else ""
+        return f"func.func {symbol_text(op['sym_name'])}({inputs}){arrow}{shown}"
 
     def infer(*, sym_name: str, function_type: FunctionType, regions: Any, **rest: Any) -> Any:
         block = regions[0].block
@@ -97,6 +118,7 @@ class ReturnOp(Control, name="func.return"):
 
     vjp = NOT_DIFFERENTIABLE
     effects = True
+    is_terminator = True
 
     def infer(*types: Type) -> tuple[Type, ...]:
         return ()
