@@ -15,7 +15,7 @@ from gradc.ir.types import NUMBERS, ScalarType, TensorType
 Axes = tuple[int, ...]
 
 
-def _free(rank: int, *used: Axes) -> Axes:
+def free_axes(rank: int, *used: Axes) -> Axes:
     return tuple(k for k in range(rank) if not any(k in axes for axes in used))
 
 
@@ -46,8 +46,8 @@ class DotGeneral(Contract, name="nd.dot_general"):
         ) != len(contract[1] + batch[1]):
             raise TypeRuleError("expected contract and batch axes to be distinct")
         shape = [x.shape[k] for k in batch[0]]
-        shape += [x.shape[k] for k in _free(x.rank, contract[0], batch[0])]
-        shape += [y.shape[k] for k in _free(y.rank, contract[1], batch[1])]
+        shape += [x.shape[k] for k in free_axes(x.rank, contract[0], batch[0])]
+        shape += [y.shape[k] for k in free_axes(y.rank, contract[1], batch[1])]
         return x.with_shape(tuple(shape))
 
     def evaluate(x: Any, y: Any, *, contract: Any, batch: Any = ((), ())) -> np.ndarray:
@@ -56,26 +56,26 @@ class DotGeneral(Contract, name="nd.dot_general"):
         for i, j in zip(contract[0] + batch[0], contract[1] + batch[1], strict=True):
             ys[j] = xs[i]
         out = [xs[k] for k in batch[0]]
-        out += [xs[k] for k in _free(x.ndim, contract[0], batch[0])]
-        out += [ys[k] for k in _free(y.ndim, contract[1], batch[1])]
+        out += [xs[k] for k in free_axes(x.ndim, contract[0], batch[0])]
+        out += [ys[k] for k in free_axes(y.ndim, contract[1], batch[1])]
         return np.asarray(np.einsum(x, xs, y, ys, out, optimize=True)).astype(x.dtype, copy=False)
 
     def vjp(b, op, g):
         x, y = op.operands
         contract, batch = op["contract"], op.attributes.get("batch", ((), ()))
         nb = len(batch[0])
-        free_x = _free(x.type.rank, contract[0], batch[0])
-        free_y = _free(y.type.rank, contract[1], batch[1])
+        free_x = free_axes(x.type.rank, contract[0], batch[0])
+        free_y = free_axes(y.type.rank, contract[1], batch[1])
         g_batch = tuple(range(nb))
         g_x = tuple(range(nb, nb + len(free_x)))
         g_y = tuple(range(nb + len(free_x), nb + len(free_x) + len(free_y)))
         # dx[batch, free_x, contracted] = sum over free_y of g * conj(y)
         dx = b.dot_general(g, conj(b, y), contract=(g_y, free_y), batch=(g_batch, batch[1]))
-        order = [contract[0][contract[1].index(k)] for k in _free(y.type.rank, free_y, batch[1])]
+        order = [contract[0][contract[1].index(k)] for k in free_axes(y.type.rank, free_y, batch[1])]
         dx = _to_axes(b, dx, (*batch[0], *free_x, *order))
         # dy[batch, contracted, free_y] = sum over free_x of conj(x) * g
         dy = b.dot_general(conj(b, x), g, contract=(free_x, g_x), batch=(batch[0], g_batch))
-        order = [contract[1][contract[0].index(k)] for k in _free(x.type.rank, free_x, batch[0])]
+        order = [contract[1][contract[0].index(k)] for k in free_axes(x.type.rank, free_x, batch[0])]
         dy = _to_axes(b, dy, (*batch[1], *order, *free_y))
         return [dx, dy]
 

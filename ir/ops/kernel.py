@@ -1,1 +1,284 @@
-"""Kernel-level operations."""
+"""Kernels: what `fuse` makes of tensor operations, and what `lower` turns into loops.
+
+`kernel.generic` is one nest over an iteration domain (MLIR's linalg.generic): its body computes scalars from
+explicit loads at affine indices and yields one scalar for each output; an output is stored at every
+point or reduced over the dims that its map leaves out. `kernel.fusion` holds kernels that share outer loops; its
+meaning is to run them in order. `kernel.contract` is a matrix product with any axis order.
+
+Before `bufferize` the outputs are results (value semantics). After it the output buffers are the
+trailing operands and there are no results; bodies read buffers in place of tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradc.ir.affine import AffineMap
+from gradc.ir.core import Region
+from gradc.ir.diagnostic import TypeRuleError
+from gradc.ir.opdef import REGISTRY, Loop, Op
+from gradc.ir.types import INTEGERS, MemRefType, ScalarType, TensorType, Type, from_numpy, index, to_numpy
+
+COMBINE: dict[str, np.ufunc] = {
+    "add": np.add,
+    "mul": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "logical_or": np.logical_or,
+    "logical_and": np.logical_and,
+}
+
+
+def store_outputs(values: Sequence[Any], outs: Sequence[Any]) -> tuple[Any, ...]:
+    """Tensor form: the values are the results. Buffer form: copy them into the output buffers."""
+    if not outs:
+        return tuple(values)
+    for value, out in zip(values, outs, strict=True):
+        out[...] = value
+    return ()
+
+
+class Generic(Loop, name="kernel.generic"):
+    """A nest over `sizes`; block args are the indices; `outputs[k]` = (combine, map).
+
+    combine: "" stores at every point, else the scalar operation that merges points with equal map value
+    map:     AffineMap from the domain to the output's index (a projection or permutation)
+    """
+
+    def infer(*outs: Type, sizes: Any, outputs: Any, regions: Sequence[Region]) -> Any:
+        block = regions[0].block
+        if any(v.type != index for v in block.args) or len(block.args) != len(sizes):
+            raise TypeRuleError(f"expected {len(sizes)} index block arguments")
+        yielded = block.terminator.operands
+        if len(yielded) != len(outputs):
+            raise TypeRuleError(f"expected {len(outputs)} yielded values, got {len(yielded)}")
+        types = []
+        for value, (combine, map) in zip(yielded, outputs, strict=True):
+            if combine and combine not in COMBINE:
+                raise TypeRuleError(f"unknown combine {combine!r}; known: {', '.join(COMBINE)}")
+            dims = map.as_dims
+            if dims is None or (not combine and sorted(dims) != list(range(len(sizes)))):
+                raise TypeRuleError(f"expected a projection (a permutation to store), got {map}")
+            types.append(TensorType(tuple(sizes[d] for d in dims), value.type.dtype))
+        return check_outputs(outs, types)
+
+    def interpret(self, run: Callable[..., Any], outs: Sequence[Any]) -> tuple[Any, ...]:
+        sizes = self["sizes"]
+        rank = len(sizes)
+        grid = [np.arange(n).reshape([-1 if k == d else 1 for k in range(rank)])
+                for d, n in enumerate(sizes)]  # fmt: skip
+        values = run(self.body, grid)
+        results = []
+        for value, (combine, map) in zip(values, self["outputs"], strict=True):
+            full = np.broadcast_to(value, sizes)
+            dims = map.as_dims
+            axes = tuple(k for k in range(rank) if k not in dims)
+            if combine:
+                full = COMBINE[combine].reduce(full, axis=axes, **_reduce_options(combine, full))
+                full = np.asarray(full).astype(value.dtype, copy=False)
+            kept = [k for k in range(rank) if k in dims]
+            results.append(np.transpose(full, [kept.index(d) for d in dims]).copy())
+        return store_outputs(results, outs)
+
+
+def _reduce_options(combine: str, values: np.ndarray) -> dict[str, Any]:
+    if combine in ("maximum", "minimum"):
+        identity = REGISTRY["nd.reduce_max" if combine == "maximum" else "nd.reduce_min"].identity
+        return {"initial": identity(from_numpy(values.dtype))}
+    return {"dtype": values.dtype} if combine in ("add", "mul") else {}
+
+
+def check_outputs(outs: Sequence[Type], types: Sequence[TensorType]) -> tuple[Type, ...]:
+    """Result types in tensor form; () in buffer form, whose operands must fit."""
+    if not outs:
+        return tuple(types)
+    if len(outs) != len(types):
+        raise TypeRuleError(f"expected {len(types)} output buffers, got {len(outs)}")
+    for out, t in zip(outs, types, strict=True):
+        if not isinstance(out, MemRefType) or out.shape != t.shape or out.dtype != t.dtype:
+            raise TypeRuleError(f"expected an output buffer for {t}, got {out}")
+    return ()
+
+
+class Load(Loop, name="kernel.load"):
+    """The element of a tensor or buffer at map(dims, symbols): operands (array, dims..., symbols...).
+
+    Dims are index values, symbols rank-0 integer tensors read from data. `checked` lists the array axes whose
+    index comes from data and is checked: out of range raises IndexError.
+    """
+
+    def infer(array: Any, *inputs: Type, map: AffineMap, checked: tuple[int, ...] = ()) -> Any:
+        if not isinstance(array, TensorType | MemRefType):
+            raise TypeRuleError(f"expected a tensor or buffer, got {array}")
+        if len(map.results) != array.rank or len(inputs) != map.dims + map.symbols:
+            raise TypeRuleError(f"{map} does not index {array} with {len(inputs)} inputs")
+        for k, t in enumerate(inputs):
+            ok = t == index if k < map.dims else isinstance(t, TensorType) and t.dtype in INTEGERS
+            if not ok:
+                raise TypeRuleError(f"unexpected index operand {k} of type {t}")
+        return TensorType((), array.dtype)
+
+    def evaluate(array: Any, *inputs: Any, map: AffineMap, checked: tuple[int, ...] = ()) -> Any:
+        place = []
+        for axis, expr in enumerate(map.results):
+            at: Any = np.int64(expr.constant)
+            for coefficient, value in zip(expr.coefficients, inputs, strict=True):
+                if coefficient:
+                    at = at + coefficient * np.asarray(value).astype(np.int64)
+            if axis in checked and np.any((at < 0) | (at >= array.shape[axis])):
+                bad = np.asarray(at)[(at < 0) | (at >= array.shape[axis])].ravel()[0]
+                raise IndexError(
+                    f"index {bad} is out of bounds for axis {axis} with size {array.shape[axis]}"
+                )
+            # Loads in a masked region run for every point here: clip those that the mask discards.
+            place.append(np.clip(at, 0, max(0, array.shape[axis] - 1)))
+        if 0 in array.shape:
+            shape = np.broadcast_shapes(*[np.shape(p) for p in place]) if place else ()
+            return np.zeros(shape, array.dtype)
+        return np.asarray(array)[tuple(place)]
+
+
+class IndexValue(Loop, name="kernel.index"):
+    """An affine expression of the dims as a number: operands dims, attributes `map` (one result), `dtype`."""
+
+    def infer(*inputs: Type, map: AffineMap, dtype: ScalarType) -> TensorType:
+        if len(map.results) != 1 or len(inputs) != map.dims + map.symbols:
+            raise TypeRuleError(f"expected one expression of {len(inputs)} inputs, got {map}")
+        return TensorType((), dtype)
+
+    def evaluate(*inputs: Any, map: AffineMap, dtype: ScalarType) -> Any:
+        at: Any = np.int64(map.results[0].constant)
+        for coefficient, value in zip(map.results[0].coefficients, inputs, strict=True):
+            if coefficient:
+                at = at + coefficient * np.asarray(value)
+        return np.asarray(at).astype(to_numpy(dtype))
+
+
+class Masked(Loop, name="kernel.masked"):
+    """The region's value where lower <= map(inputs) < upper in every component, else operand 0.
+
+    Operands (other, dims..., symbols...). The region runs only where the condition holds: its loads
+    may be out of range elsewhere.
+    """
+
+    def infer(
+        other: Any, *inputs: Type, map: AffineMap, lower: Any, upper: Any, regions: Any
+    ) -> TensorType:
+        value = regions[0].block.terminator.operands[0]
+        if value.type != other:
+            raise TypeRuleError(f"the region yields {value.type}, expected {other}")
+        if not len(map.results) == len(lower) == len(upper):
+            raise TypeRuleError("expected one lower and one upper bound for each expression")
+        return other
+
+    def interpret(self, run: Callable[..., Any], arrays: Sequence[Any]) -> tuple[Any, ...]:
+        inside: Any = True
+        for expr, lower, upper in zip(
+            self["map"].results, self["lower"], self["upper"], strict=True
+        ):
+            at: Any = np.int64(expr.constant)
+            for coefficient, value in zip(expr.coefficients, arrays[1:], strict=True):
+                if coefficient:
+                    at = at + coefficient * np.asarray(value)
+            inside = inside & (at >= lower) & (at < upper)
+        (value,) = run(self.body, ())
+        return (np.where(inside, value, arrays[0]).astype(value.dtype),)
+
+
+class Yield(Loop, name="kernel.yield"):
+    """Ends a kernel's region with its values."""
+
+    effects = True
+
+    def infer(*types: Type) -> tuple[Type, ...]:
+        return ()
+
+
+class Fusion(Loop, name="kernel.fusion"):
+    """Kernels run in order; all have the size of the first dim in common, or are free of it.
+
+    Lowering merges their outer loops, so that values used only inside need no array of their own.
+    """
+
+    def infer(*outs: Type, regions: Sequence[Region]) -> Any:
+        yielded = regions[0].block.terminator.operands
+        return check_outputs(outs, [v.type for v in yielded])
+
+    def interpret(self, run: Callable[..., Any], outs: Sequence[Any]) -> tuple[Any, ...]:
+        return store_outputs(run(self.body, ()), outs)
+
+
+class ContractKernel(Loop, name="kernel.contract"):
+    """nd.dot_general(x, y) with its result axes permuted (`perm`), plus `init` where given.
+
+    Operands (x, y[, init][, out]); `accumulate` says that init is there. Result axis k is axis perm[k] of
+    (batch, x free, y free).
+    """
+
+    def infer(
+        x: Any, y: Any, *rest: Type, contract: Any, batch: Any, perm: Any, accumulate: bool = False
+    ) -> Any:
+        as_tensors = [TensorType(t.shape, t.dtype) for t in (x, y)]
+        found = REGISTRY["nd.dot_general"].infer(*as_tensors, contract=contract, batch=batch)
+        result = found.with_shape(tuple(found.shape[p] for p in perm))
+        if accumulate:
+            init, rest = rest[0], rest[1:]
+            if not isinstance(init, TensorType | MemRefType) or init.shape != result.shape:
+                raise TypeRuleError(f"expected init of type {result}, got {init}")
+        return check_outputs(rest, [result])
+
+    @staticmethod
+    def loops(op: Any) -> Any:
+        """For the fuser: the batch loops, how the operands are read in them, and how it writes."""
+        batch = op["batch"]
+        sizes = tuple(op.operands[0].type.shape[a] for a in batch[0])
+        reads: dict[Any, Any] = {}
+        for value, axes in zip(op.operands, batch):
+            access = tuple(axes.index(k) if k in axes else None for k in range(value.type.rank))
+            reads.setdefault(value, []).append(access)
+        for value in op.operands[2:]:
+            reads.setdefault(value, []).append(_batch_dims(op["perm"], len(sizes)))
+        return sizes, reads, {op.result: _batch_dims(op["perm"], len(sizes))}
+
+    def interpret(self, run: Callable[..., Any], arrays: Sequence[Any]) -> tuple[Any, ...]:
+        x, y, *rest = arrays
+        dot = REGISTRY["nd.dot_general"].evaluate
+        assert dot is not None
+        value = dot(x, y, contract=self["contract"], batch=self["batch"])
+        value = np.transpose(value, self["perm"])
+        if self.attributes.get("accumulate"):
+            value = value + rest.pop(0)
+        return store_outputs([value], rest)
+
+
+def _batch_dims(perm: Sequence[int], batch: int) -> tuple[int | None, ...]:
+    return tuple(p if p < batch else None for p in perm)
+
+
+class Einsum(Op, name="kernel.einsum"):
+    """sum over the dims not in `result` of x[dims[0]] * y[dims[1]] over a `domain` of sizes."""
+
+    lowering = "einsum"
+
+    def infer(x: Any, y: Any, *, domain: Any, dims: Any, result: Any) -> TensorType:
+        for t, own in zip((x, y), dims, strict=True):
+            if t.shape != tuple(domain[d] for d in own):
+                raise TypeRuleError(f"{t} does not have dims {own} of {domain}")
+        return x.with_shape(tuple(domain[d] for d in result))
+
+    def evaluate(x: Any, y: Any, *, domain: Any, dims: Any, result: Any) -> Any:
+        found = np.einsum(x, list(dims[0]), y, list(dims[1]), list(result))
+        return np.asarray(found).astype(x.dtype, copy=False)
+
+
+class Number(Loop, name="kernel.number"):
+    """A run-time number of the program: `value` (int or float), `type` (index, f32 or f64)."""
+
+    def infer(*, value: Any, type: ScalarType) -> ScalarType:
+        return type
+
+    def evaluate(*, value: Any, type: ScalarType) -> Any:
+        return np.asarray(value, to_numpy(type))

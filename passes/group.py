@@ -1,0 +1,154 @@
+"""Grouping kernels that can share their outer loop.
+
+A kernel may join a group when its first loop has the group's size and everything that it reads of the group's
+values at iteration i was written at iteration i. Lowering then runs the group as one loop over i, in which
+those values are rows or single scalars instead of whole arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradc.ir.core import Block, Operation, Region, Value
+from gradc.ir.ops.kernel import Fusion, Yield
+from gradc.passes.inline import BodyWriter, Index
+
+# Which dim of the kernel's domain each axis of an array follows; None: some other expression.
+Access = tuple[int | None, ...]
+
+
+def access_of(index: Index) -> Access:
+    """The dims that an array's axes follow exactly at an index."""
+    return tuple(
+        place.terms[0][0] if place.constant == 0 and _is_one_input(place.terms) else None
+        for place in index
+    )
+
+
+def _is_one_input(terms: tuple[tuple[int, int], ...]) -> bool:
+    return len(terms) == 1 and terms[0][1] == 1
+
+
+@dataclass(eq=False)
+class Node:
+    """A kernel in the making, or an operation kept as it is.
+
+    roots:      the values it computes
+    sizes:      its loops (of a batched contraction the batch loops; none for other kept operations)
+    inputs:     the arrays it reads;  ancestors: the nodes it must come after
+    reads:      for each array the accesses to it;  writes: for each root the dims of its axes
+    """
+
+    roots: list[Value]
+    sizes: tuple[Any, ...] = ()
+    op: Operation | None = None
+    inputs: set[Value] = field(default_factory=set)
+    ancestors: set[Node] = field(default_factory=set)
+    writer: BodyWriter | None = None
+    kernel: Operation | None = None
+    reads: dict[Value, list[Access]] = field(default_factory=dict)
+    writes: dict[Value, Any] = field(default_factory=dict)
+
+
+def aligned(producer: Node, consumer: Node, depth: int) -> bool:
+    """Does `consumer`, at one iteration of its first `depth` + 1 loops, read of `producer`'s values only what
+    the same iteration wrote? The loops above `depth` are known to be aligned."""
+    for value, dims in producer.writes.items():
+        accesses = consumer.reads.get(value)
+        if accesses is None:
+            continue
+        if depth not in dims:
+            return False
+        axis = dims.index(depth)
+        if any(access[axis] != depth for access in accesses):
+            return False
+    return True
+
+
+@dataclass(eq=False)
+class Group:
+    nodes: list[Node]
+    needs: set[Group] = field(default_factory=set)
+
+    def reaches(self, target: Group) -> bool:
+        """Does this group come after `target`?"""
+        seen = set()
+        stack = list(self.needs)
+        while stack:
+            group = stack.pop()
+            if group is target:
+                return True
+            if group not in seen:
+                seen.add(group)
+                stack.extend(group.needs)
+        return False
+
+
+def group_kernels(nodes: Sequence[Node], terminator: Operation) -> list[Operation]:
+    """The operations of the new body in order: kernels, kept operations, `kernel.fusion`s."""
+    groups: list[Group] = []
+    home: dict[Node, Group] = {}
+    for node in nodes:
+        needs = {home[a] for a in node.ancestors}
+        for group in reversed(groups):
+            if can_join(group, node, needs):
+                group.nodes.append(node)
+                group.needs |= needs - {group}
+                home[node] = group
+                break
+        else:
+            home[node] = Group([node], needs)
+            groups.append(home[node])
+    return [build(group, terminator) for group in in_order(groups)]
+
+
+def can_join(group: Group, node: Node, needs: set[Group]) -> bool:
+    first = group.nodes[0]
+    if not node.sizes or not first.sizes or node.sizes[0] != first.sizes[0]:
+        return False
+    if any(other is not group and other.reaches(group) for other in needs):
+        return False
+    related = False
+    for member in group.nodes:
+        if not aligned(member, node, 0):
+            return False
+        shared = (set(member.roots) | member.inputs) & node.inputs
+        related = related or any(v.type.rank > 0 for v in shared)
+    return related
+
+
+def in_order(groups: list[Group]) -> list[Group]:
+    done: set[Group] = set()
+    ordered: list[Group] = []
+    rest = list(groups)
+    while rest:
+        ready = [g for g in rest if g.needs <= done]
+        if not ready:
+            raise AssertionError("fuse: groups of kernels depend on each other in a cycle")
+        ordered.extend(ready)
+        done.update(ready)
+        rest = [g for g in rest if g not in done]
+    return ordered
+
+
+def build(group: Group, terminator: Operation) -> Operation:
+    """The group's operation: its only member, or a kernel.fusion of its members."""
+    members = [node.kernel or node.op for node in group.nodes]
+    ops = [op for op in members if op is not None]
+    if len(ops) == 1:
+        return ops[0]
+    inside = {inner for op in ops for inner in op.walk()}
+    escaping = [v for op in ops for v in op.results if any(u not in inside for u in v.users)]
+    block = Block()
+    for op in ops:
+        block.append(op)
+    fusion = Fusion((), [v.type for v in escaping], {}, [Region([block])], ops[-1].location)
+    for value, result in zip(escaping, fusion.results, strict=True):
+        result.hint = value.hint
+        for user in list(value.users):
+            if user not in inside:
+                user.set_operands([result if v is value else v for v in user.operands])
+    block.append(Yield(escaping))
+    return fusion
