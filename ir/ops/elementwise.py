@@ -1,8 +1,9 @@
-"""Elementwise arithmetic: add sub mul div neg ... (see `transcendental.py` for the functions of analysis).
+"""Elementwise arithmetic: add, mul, power, maximum, select ... (see `transcendental.py` for the
+functions of analysis, `compare.py` for predicates and logic, `precision.py` for conversions).
 
-Every rule here: x, y are operands, z the result, g its cotangent. Complex operands follow the convention
-that the gradient of a real L of z = x + iy is dL/dx + i dL/dy, so holomorphic rules multiply by the
-conjugate of the derivative.
+Every rule here: x, y are operands, z the result, g its cotangent. Complex operands follow the
+convention that the gradient of a real L of z = x + iy is dL/dx + i dL/dy, so holomorphic rules
+multiply by the conjugate of the derivative.
 """
 
 from __future__ import annotations
@@ -11,31 +12,42 @@ from typing import Any
 
 import numpy as np
 
-from gradc.ir.opdef import Elementwise, Sample, Samples
-from gradc.ir.type_rules import same_type
-from gradc.ir.types import INEXACT, NUMBERS, ScalarType, to_numpy
+from gradc.ir.opdef import NOT_DIFFERENTIABLE, Elementwise, Invalid, Sample, Samples
+from gradc.ir.ops.creation import constant_value
+from gradc.ir.ops.sampling import corners, floats, uniform, wrong_dtype
+from gradc.ir.type_rules import expect_count, expect_dtype, same_type
+from gradc.ir.types import (
+    FLOATS,
+    INEXACT,
+    INTEGERS,
+    NUMBERS,
+    ScalarType,
+    i1,
+    tensor,
+    to_numpy,
+)  # fmt: skip
+
+__all__ = ["conj", "defined_by", "floats", "is_constant", "uniform"]
+REALS = INTEGERS + FLOATS
 
 
-def uniform(rng: np.random.Generator, dtype: ScalarType, shape: Any, lo: float, hi: float) -> Any:
-    """Random values of any dtype in [lo, hi); complex ones have both parts there."""
-    if dtype.is_bool:
-        return rng.integers(0, 2, shape).astype(bool)
-    values = rng.uniform(lo, hi, shape)
-    if dtype.is_complex:
-        values = values + 1j * rng.uniform(lo, hi, shape)
-    if dtype.is_integer:
-        values = np.clip(np.rint(values), 0 if dtype.kind == "u" else lo, hi)
-    return np.asarray(values).astype(to_numpy(dtype))
+def conj(b: Any, x: Any) -> Any:
+    """The conjugate of x, or x itself when it is real."""
+    return b.conj(x) if x.type.dtype.is_complex else x
 
 
-def floats(lo: float, hi: float, operands: int = 1, dtypes: Any = INEXACT) -> Samples:
-    """Random operands of one shape with values in [lo, hi): ranks 0 to 2 and an empty array."""
+def defined_by(value: Any, name: str) -> Any:
+    """The operation that defines `value` if it is called `name`, else None."""
+    op = value.defining_op
+    return op if op is not None and op.name == name else None
 
-    def make(rng: np.random.Generator, dtype: ScalarType) -> Any:
-        for shape in ((), (5,), (3, 4), (2, 0)):
-            yield Sample(tuple(uniform(rng, dtype, shape, lo, hi) for _ in range(operands)), {})
 
-    return Samples(make, tuple(dtypes))
+def is_constant(value: Any, number: float) -> bool:
+    """Whether each element of the real value is `number`, with the same sign where it is zero."""
+    if value.type.dtype.is_complex:
+        return False
+    found = constant_value(value)
+    return found is not None and found == number and np.signbit(found) == np.signbit(number)
 
 
 class Add(Elementwise, name="nd.add"):
@@ -46,10 +58,24 @@ class Add(Elementwise, name="nd.add"):
     scalar = "add"
     commutative = True
     finite_slope = True
-    samples = floats(-4, 4, 2, NUMBERS)
+    samples = wrong_dtype(floats(-4, 4, 2, NUMBERS), i1, 2)
 
     def vjp(b, op, g):
         return [g, g]
+
+    def simplify(b, op):
+        x, y = op.operands
+        # x + 0.0 is not x where x is -0.0; x + -0.0 is.
+        zero = -0.0 if x.type.dtype.is_floating else 0
+        if is_constant(y, zero):
+            return [x]
+        if is_constant(x, zero):
+            return [y]
+        if negated := defined_by(y, "nd.neg"):
+            return [b.sub(x, negated.operands[0])]
+        if negated := defined_by(x, "nd.neg"):
+            return [b.sub(y, negated.operands[0])]
+        return None
 
 
 class Sub(Elementwise, name="nd.sub"):
@@ -59,10 +85,18 @@ class Sub(Elementwise, name="nd.sub"):
     evaluate = np.subtract
     scalar = "sub"
     finite_slope = True
-    samples = floats(-4, 4, 2, NUMBERS)
+    samples = wrong_dtype(floats(-4, 4, 2, NUMBERS), i1, 2)
 
     def vjp(b, op, g):
         return [g, b.neg(g)]
+
+    def simplify(b, op):
+        x, y = op.operands
+        if is_constant(y, 0):
+            return [x]
+        if negated := defined_by(y, "nd.neg"):
+            return [b.add(x, negated.operands[0])]
+        return None
 
 
 class Mul(Elementwise, name="nd.mul"):
@@ -72,11 +106,172 @@ class Mul(Elementwise, name="nd.mul"):
     evaluate = np.multiply
     scalar = "mul"
     commutative = True
-    samples = floats(-4, 4, 2, NUMBERS)
+    samples = wrong_dtype(floats(-4, 4, 2, NUMBERS), i1, 2)
 
     def vjp(b, op, g):
         x, y = op.operands
         return [b.mul(g, conj(b, y)), b.mul(g, conj(b, x))]
+
+    def simplify(b, op):
+        x, y = op.operands
+        for value, factor in ((x, y), (y, x)):
+            if is_constant(factor, 1):
+                return [value]
+            if is_constant(factor, -1):
+                return [b.neg(value)]
+        first, second = defined_by(x, "nd.neg"), defined_by(y, "nd.neg")
+        if first and second and not x.type.dtype.is_complex:
+            return [b.mul(first.operands[0], second.operands[0])]
+        return None
+
+
+class Div(Elementwise, name="nd.div"):
+    """True quotient x / y. Floating and complex. dx = g / conj(y), dy = -dx conj(z)."""
+
+    infer = same_type(INEXACT, 2)
+    evaluate = np.true_divide
+    scalar = "div"
+    cost = 6
+    samples = wrong_dtype(floats(1, 4, 2), i1, 2)
+
+    def vjp(b, op, g):
+        dx = b.div(g, conj(b, op.operands[1]))
+        return [dx, b.neg(b.mul(dx, conj(b, op.result)))]
+
+    def simplify(b, op):
+        x, y = op.operands
+        if is_constant(y, 1):
+            return [x]
+        if is_constant(y, -1):
+            return [b.neg(x)]
+        return None
+
+
+class FloorDivide(Elementwise, name="nd.floor_divide"):
+    """Quotient rounded towards minus infinity. Integers and floating; an integer divided by zero is
+    0, INT_MIN // -1 is INT_MIN, as in NumPy. Piecewise constant: no gradient."""
+
+    infer = same_type(REALS, 2)
+    evaluate = np.floor_divide
+    scalar = "floor_divide"
+    cost = 8
+    samples = wrong_dtype(floats(-8, 8, 2, REALS), i1, 2)
+    vjp = NOT_DIFFERENTIABLE
+
+
+class Remainder(Elementwise, name="nd.remainder"):
+    """x - floor(x / y) y, with the sign of y (Python's and NumPy's %). Integers and floating; an
+    integer remainder by zero is 0. dx = g, dy = -g floor(x / y)."""
+
+    infer = same_type(REALS, 2)
+    evaluate = np.remainder
+    scalar = "remainder"
+    cost = 8
+    samples = wrong_dtype(floats(1.1, 8, 2, REALS), i1, 2)
+
+    def vjp(b, op, g):
+        if not op.result.type.dtype.is_inexact:
+            return [None, None]
+        x, y = op.operands
+        return [g, b.neg(b.mul(g, b.floor_divide(x, y)))]
+
+
+class Fmod(Elementwise, name="nd.fmod"):
+    """C's remainder, with the sign of x. Integers and floating. dx = g, dy = -g trunc(x / y)."""
+
+    infer = same_type(REALS, 2)
+    evaluate = np.fmod
+    serves = ("math.fmod",)
+    scalar = "fmod"
+    cost = 8
+    samples = wrong_dtype(floats(1.1, 8, 2, REALS), i1, 2)
+
+    def vjp(b, op, g):
+        if not op.result.type.dtype.is_inexact:
+            return [None, None]
+        x, y = op.operands
+        # trunc(x / y) is off by one where the quotient rounds up to an integer; this is not.
+        turns = b.rint(b.div(b.sub(x, op.result), y))
+        return [g, b.neg(b.mul(g, turns))]
+
+
+def _power_samples(rng: np.random.Generator, dtype: ScalarType) -> Any:
+    """Bases away from the cut; integer exponents are small and not negative (NumPy raises on
+    those)."""
+    for shape in ((), (5,), (3, 4), (2, 0)):
+        if dtype.is_integer:
+            x, y = uniform(rng, dtype, shape, -4, 4), uniform(rng, dtype, shape, 0, 3)
+        else:
+            x, y = uniform(rng, dtype, shape, 0.5, 3), uniform(rng, dtype, shape, -2, 2)
+        yield Sample((x, y), {})
+    if dtype.is_floating:
+        grid = np.meshgrid(corners(dtype), corners(dtype), indexing="ij")
+        yield Sample((grid[0].ravel(), grid[1].ravel()), {}, smooth=False)
+        base = uniform(rng, dtype, (6,), -3, -0.5)
+        exponent = np.arange(-2.0, 4.0).astype(to_numpy(dtype))
+        yield Sample((base, exponent), {}, smooth=False)
+    yield Invalid((tensor(dtype, 2), tensor(dtype)), {}, "expected operands of one type")
+
+
+class Power(Elementwise, name="nd.power"):
+    """x ** y. Numbers; integers to negative integer powers are an error, as in NumPy.
+
+    dx = g conj(y x**(y-1)), which is 0 for y = 0 at every x; dy = g conj(z log(x)), which is 0 at x
+    = 0 for y >= 0. A negative real x with an active y gives NaN in dy.
+    """
+
+    infer = same_type(NUMBERS, 2)
+    evaluate = np.power
+    scalar = "power"
+    cost = 40
+    samples = Samples(_power_samples, NUMBERS)
+
+    def vjp(b, op, g):
+        x, y = op.operands
+        if not x.type.dtype.is_inexact:
+            return [None, None]
+        exponent = constant_value(y)
+        if exponent is not None:
+            return [_power_slope(b, x, exponent, g), None]
+        # Only at x = 0 (and NaN) does 0 * x**-1 fail to be 0; the exponent is mended before the
+        # power, so that derivatives of this rule are finite there too.
+        nonzero = b.gt(b.abs(x), b.zeros(x.type.with_dtype(x.type.dtype.real)))
+        flat = b.logical_and(b.eq(y, 0), b.logical_not(nonzero))
+        lower = b.select(flat, b.zeros(y.type), b.sub(y, 1))
+        dx = b.mul(g, conj(b, b.mul(y, b.power(x, lower))))
+        at_zero = b.logical_and(b.eq(x, 0), _not_negative(b, y))
+        log = b.log(b.select(at_zero, b.full(1, x.type), x))
+        return [dx, b.mul(g, conj(b, b.mul(op.result, log)))]
+
+    def simplify(b, op):
+        x, y = op.operands
+        if x.type.dtype.is_complex:
+            return None
+        exponent = constant_value(y)
+        if exponent == 1:
+            return [x]
+        if exponent == 2:
+            return [b.square(x)]  # as NumPy's x ** 2 does
+        if exponent == -1 and x.type.dtype.is_inexact:
+            return [b.reciprocal(x)]
+        return None
+
+
+def _power_slope(b: Any, x: Any, exponent: Any, g: Any) -> Any:
+    """g times the slope of x ** exponent in x."""
+    if exponent == 0:
+        return None
+    if exponent == 1:
+        return g
+    if exponent == 2:
+        return b.mul(g, conj(b, b.mul(x, 2)))
+    lower = x if exponent - 1 == 1 else b.power(x, exponent - 1)
+    return b.mul(g, conj(b, b.mul(lower, exponent)))
+
+
+def _not_negative(b: Any, y: Any) -> Any:
+    real = b.real(y) if y.type.dtype.is_complex else y
+    return b.ge(real, 0)
 
 
 class Neg(Elementwise, name="nd.neg"):
@@ -86,25 +281,129 @@ class Neg(Elementwise, name="nd.neg"):
     evaluate = np.negative
     scalar = "neg"
     finite_slope = True
-    samples = floats(-4, 4, 1, NUMBERS)
+    samples = wrong_dtype(floats(-4, 4, 1, NUMBERS), i1)
 
     def vjp(b, op, g):
         return [b.neg(g)]
 
+    def simplify(b, op):
+        inner = defined_by(op.operands[0], "nd.neg")
+        return [inner.operands[0]] if inner else None
 
-class Conj(Elementwise, name="nd.conj"):
-    """Complex conjugate; the identity on real types is never built (see `conj`)."""
+
+class Reciprocal(Elementwise, name="nd.reciprocal"):
+    """1 / x. Floating and complex. dx = -g conj(z z)."""
 
     infer = same_type(INEXACT)
-    evaluate = np.conjugate
-    scalar = "conj"
-    finite_slope = True
-    samples = floats(-4, 4)
+    evaluate = np.reciprocal
+    cost = 6
+    samples = wrong_dtype(floats(0.5, 4), i1)
+
+    def scalar(s, x):
+        return s.div(s.const(1, like=x), x)
 
     def vjp(b, op, g):
-        return [b.conj(g)]
+        return [b.neg(b.mul(g, conj(b, b.mul(op.result, op.result))))]
 
 
-def conj(b: Any, x: Any) -> Any:
-    """The conjugate of x, or x itself when it is real."""
-    return b.conj(x) if x.type.dtype.is_complex else x
+class Square(Elementwise, name="nd.square"):
+    """x * x. Numbers. dx = 2 g conj(x)."""
+
+    infer = same_type(NUMBERS)
+    evaluate = np.square
+    samples = wrong_dtype(floats(-4, 4, 1, NUMBERS), i1)
+
+    def scalar(s, x):
+        return s.mul(x, x)
+
+    def vjp(b, op, g):
+        return [b.mul(g, conj(b, b.mul(op.operands[0], 2)))]
+
+
+class Sqrt(Elementwise, name="nd.sqrt"):
+    """Square root. Floating and complex (principal branch). dx = g / (2 conj(z)), infinite at 0."""
+
+    infer = same_type(INEXACT)
+    evaluate = np.sqrt
+    serves = ("math.sqrt",)
+    scalar = "sqrt"
+    cost = 6
+    samples = wrong_dtype(floats(0.5, 4), i1)
+
+    def vjp(b, op, g):
+        return [b.div(b.mul(g, 0.5), conj(b, op.result))]
+
+
+class Cbrt(Elementwise, name="nd.cbrt"):
+    """Real cube root. Floating. dx = g / (3 z z), infinite at 0."""
+
+    infer = same_type(FLOATS)
+    evaluate = np.cbrt
+    serves = ("math.cbrt",)
+    scalar = "cbrt"
+    cost = 20
+    samples = wrong_dtype(floats(0.5, 4, 1, FLOATS), i1)
+
+    def vjp(b, op, g):
+        return [b.div(g, b.mul(b.square(op.result), 3))]
+
+
+class Abs(Elementwise, name="nd.abs"):
+    """Absolute value; of a complex number its modulus, a real result. Numbers. Slope 0 at 0."""
+
+    evaluate = np.absolute
+    serves = ("builtins.abs", "math.fabs")
+    scalar = "abs"
+    samples = wrong_dtype(floats(0.5, 4, 1, NUMBERS), i1)
+
+    def infer(*types: Any) -> Any:
+        expect_count(types, 1)
+        x = expect_dtype(types[0], NUMBERS)
+        return x.with_dtype(x.dtype.real)
+
+    def vjp(b, op, g):
+        (x,) = op.operands
+        if not x.type.dtype.is_complex:
+            return [b.mul(g, b.sign(x))]
+        direction = b.sign(x)
+        return [b.complex(b.mul(g, b.real(direction)), b.mul(g, b.imag(direction)))]
+
+
+class Sign(Elementwise, name="nd.sign"):
+    """-1, 0 or 1; of a complex z, z / |z| (0 at 0). Numbers.
+
+    Real: piecewise constant, no gradient. Complex: dz = (g - s Re(conj(s) g)) / |z|, and 0 at 0.
+    """
+
+    infer = same_type(NUMBERS)
+    evaluate = np.sign
+    scalar = "sign"
+    samples = wrong_dtype(floats(0.5, 4, 1, NUMBERS), i1)
+
+    def vjp(b, op, g):
+        if not op.result.type.dtype.is_complex:
+            return [None]
+        (z,) = op.operands
+        s = op.result
+        zero = b.zeros(g.type)
+        radius = b.abs(z)
+        at_zero = b.eq(radius, 0)
+        radius = b.select(at_zero, b.full(1, radius.type), radius)
+        along = b.real(b.mul(b.conj(s), g))
+        across = b.sub(g, b.complex(b.mul(b.real(s), along), b.mul(b.imag(s), along)))
+        scaled = b.complex(b.div(b.real(across), radius), b.div(b.imag(across), radius))
+        return [b.select(at_zero, zero, scaled)]
+
+
+class Copysign(Elementwise, name="nd.copysign"):
+    """|x| with the sign of y. Floating. dx = g sign(x) copysign(1, y), 0 at x = 0; none in y."""
+
+    infer = same_type(FLOATS, 2)
+    evaluate = np.copysign
+    serves = ("math.copysign",)
+    scalar = "copysign"
+    samples = wrong_dtype(floats(0.5, 4, 2, FLOATS), i1, 2)
+
+    def vjp(b, op, g):
+        x, y = op.operands
+        return [b.mul(g, b.mul(b.sign(x), b.copysign(b.full(1, x.type), y))), None]
