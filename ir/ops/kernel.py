@@ -192,6 +192,7 @@ class Yield(Loop, name="kernel.yield"):
     """Ends a kernel's region with its values."""
 
     effects = True
+    is_terminator = True
 
     def infer(*types: Type) -> tuple[Type, ...]:
         return ()
@@ -282,3 +283,22 @@ class Number(Loop, name="kernel.number"):
 
     def evaluate(*, value: Any, type: ScalarType) -> Any:
         return np.asarray(value, to_numpy(type))
+
+
+class Apply(Loop, name="kernel.apply"):
+    """An operation that is no nest, in buffer form: `op` names it, `attributes` are its own.
+
+    Operands: its inputs, then `outputs` output buffers.
+    """
+
+    def infer(*types: Type, op: str, attributes: Any, outputs: int) -> tuple[Type, ...]:
+        if op not in REGISTRY:
+            raise TypeRuleError(f"unknown operation {op!r}")
+        return ()
+
+    def evaluate(*arrays: Any, op: str, attributes: Any, outputs: int) -> tuple[Any, ...]:
+        evaluate = REGISTRY[op].evaluate
+        assert evaluate is not None
+        inputs, outs = arrays[: len(arrays) - outputs], arrays[len(arrays) - outputs :]
+        found = evaluate(*inputs, **attributes)
+        return store_outputs(found if isinstance(found, tuple) else (found,), outs)
