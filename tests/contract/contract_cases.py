@@ -1,0 +1,55 @@
+"""What the contract tests run over: every registered operation, its dtypes, its samples."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import gradc.ir.ops  # noqa: F401  (fills the registry)
+from gradc.ir.opdef import NOT_DIFFERENTIABLE, REGISTRY, Invalid, Op, Sample
+from gradc.ir.types import SCALARS, ScalarType
+
+# Structure and the loop level: programs of these are tested with the passes that make them.
+STRUCTURAL = ("control", "loop")
+
+SAMPLED = {
+    name: cls
+    for name, cls in sorted(REGISTRY.items())
+    if cls.samples is not None and cls.evaluate is not None
+}
+
+
+def cases(dtypes: tuple[str, ...] | None = None, differentiable: bool = False) -> list[Any]:
+    """(operation name, dtype name) for every dtype that an op has samples of."""
+    return [
+        (name, dtype.name)
+        for name, cls in SAMPLED.items()
+        if not (differentiable and cls.vjp in (None, NOT_DIFFERENTIABLE))
+        for dtype in cls.samples.dtypes
+        if dtypes is None or dtype.name in dtypes
+    ]
+
+
+def draw(name: str, dtype: ScalarType) -> Iterator[Sample | Invalid]:
+    """The same samples in each test and each run."""
+    seed = zlib.crc32(f"{name} {dtype.name}".encode())
+    return REGISTRY[name].samples.draw(np.random.default_rng(seed), dtype)
+
+
+def samples(name: str, dtype: str) -> list[Sample]:
+    return [s for s in draw(name, SCALARS[dtype]) if isinstance(s, Sample)]
+
+
+def invalid_samples(name: str, dtype: str) -> list[Invalid]:
+    return [s for s in draw(name, SCALARS[dtype]) if isinstance(s, Invalid)]
+
+
+def operands(sample: Sample) -> list[np.ndarray]:
+    return [np.asarray(x) for x in sample.operands]
+
+
+def needs_samples(cls: type[Op]) -> bool:
+    return cls.lowering not in STRUCTURAL

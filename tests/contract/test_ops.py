@@ -1,0 +1,222 @@
+"""The contract of every registered operation, generated from the registry.
+
+Its type rule agrees with its reference meaning, it survives a round trip through text, its gradient
+and second derivative agree with central differences, and the native kernel agrees with the
+reference. An operation that is registered is tested; nothing here names one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from contract_cases import SAMPLED, cases, invalid_samples, needs_samples, operands, samples
+from contract_numeric import (
+    ULPS,
+    assert_close_in_ulps,
+    assert_gradient,
+    carries_gradient,
+    gradients,
+    noise,
+    pairing,
+    slope,
+)
+from contract_programs import materialize, program, pullback, run, sample_program
+
+from gradc import backend
+from gradc.ir.builder import EagerBuilder, EagerOp, EagerValue
+from gradc.ir.diagnostic import VerificationError
+from gradc.ir.opdef import NOT_DIFFERENTIABLE, REGISTRY, Op
+from gradc.ir.types import to_numpy
+
+WIDE = ("f64", "c128")
+# A kernel that sums or multiplies many rounded terms may differ from NumPy's order of doing so.
+NATIVE_ULPS = {"elementwise": ULPS, "shape": 0, "index": 0, "creation": 0, "argreduce": 0}
+
+
+def smooth_samples(name: str, dtype: str) -> list[Any]:
+    return [s for s in samples(name, dtype) if s.smooth]
+
+
+def run_native(function: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """The program through the back end that users get."""
+    return [np.asarray(x) for x in backend.executable(function)(*arrays)]
+
+
+def evaluated(cls: type[Op], arrays: list[np.ndarray], attributes: Any) -> list[np.ndarray]:
+    with np.errstate(all="ignore"):
+        found = cls.evaluate(*arrays, **attributes)
+    return [np.asarray(x) for x in (found if isinstance(found, tuple) else (found,))]
+
+
+def test_every_operation_keeps_the_contract() -> None:
+    offenders = []
+    for name, cls in sorted(REGISTRY.items()):
+        own = cls.__dict__.get("__doc__")
+        if not own or not own.strip():
+            offenders.append(f"{name}: no docstring")
+        if not needs_samples(cls):
+            continue
+        if cls.samples is None:
+            offenders.append(f"{name}: no samples")
+        if cls.evaluate is None:
+            offenders.append(f"{name}: no evaluate")
+        if cls.vjp is None:
+            offenders.append(f"{name}: neither a vjp nor NOT_DIFFERENTIABLE")
+        if cls.lowering == "elementwise" and not hasattr(cls, "scalar"):
+            offenders.append(f"{name}: no scalar")
+    assert not offenders, "\n".join(offenders)
+
+
+@pytest.mark.parametrize(("name", "dtype"), cases())
+def test_inference_agrees_with_the_reference(name: str, dtype: str) -> None:
+    cls = SAMPLED[name]
+    drawn = samples(name, dtype)
+    assert drawn, f"{name} has no sample for {dtype}"
+    for sample in drawn:
+        arrays = operands(sample)
+        before = [x.copy() for x in arrays]
+        function = sample_program(cls, arrays, sample.attributes)
+        found = evaluated(cls, arrays, sample.attributes)
+        for array, kept in zip(arrays, before, strict=True):
+            np.testing.assert_array_equal(array, kept, err_msg=f"{name} changed an operand")
+        assert len(found) == len(function.returned)
+        for array, value in zip(found, function.returned, strict=True):
+            assert array.dtype == to_numpy(value.type.dtype), f"{name}({dtype}) {sample}"
+            if value.type.is_static:
+                assert array.shape == value.type.shape, f"{name}({dtype}) {sample}"
+            assert not any(np.shares_memory(array, x) for x in arrays), f"{name} returns a view"
+
+
+@pytest.mark.parametrize(("name", "dtype"), cases())
+def test_invalid_uses_are_refused(name: str, dtype: str) -> None:
+    for sample in invalid_samples(name, dtype):
+        with pytest.raises(VerificationError) as caught:
+            program(SAMPLED[name], sample.operand_types, sample.attributes)
+        assert sample.message in caught.value.message, f"{name}({dtype}) {sample}"
+
+
+@pytest.mark.parametrize(("name", "dtype"), cases())
+def test_native_kernel_agrees_with_the_reference(name: str, dtype: str) -> None:
+    cls = SAMPLED[name]
+    for sample in samples(name, dtype):
+        arrays = operands(sample)
+        function = sample_program(cls, arrays, sample.attributes)
+        found = run_native(function, arrays)
+        for got, want in zip(found, evaluated(cls, arrays, sample.attributes), strict=True):
+            ulps = NATIVE_ULPS.get(cls.lowering, 16 * ULPS)
+            assert_close_in_ulps(got, want, ulps, f"{name}({dtype}) {sample}")
+
+
+@pytest.mark.parametrize(("name", "dtype"), cases(differentiable=True))
+def test_rule_gives_cotangents_of_the_operands_types(name: str, dtype: str) -> None:
+    for sample in samples(name, dtype):
+        pullback(sample_program(SAMPLED[name], operands(sample), sample.attributes))
+
+
+@pytest.mark.parametrize(("name", "dtype"), cases(WIDE, differentiable=True))
+def test_gradient_agrees_with_differences(name: str, dtype: str) -> None:
+    rng = np.random.default_rng(7)
+    for sample in smooth_samples(name, dtype):
+        arrays = operands(sample)
+        function = sample_program(SAMPLED[name], arrays, sample.attributes)
+
+        def forward(changed: Any, function: Any = function) -> list[np.ndarray]:
+            return [x for x in run(function, changed) if x.dtype.kind in "fc"]
+
+        weights = [noise(rng, x) for x in forward(arrays)]
+        expected = [x for x in gradients(forward, arrays, weights) if x is not None]
+        found = [x for x in run(pullback(function), [*arrays, *weights]) if carries_gradient(x)]
+        assert len(found) == len(expected)
+        for k, (got, want) in enumerate(zip(found, expected, strict=True)):
+            assert_gradient(got, want, f"{name}({dtype}) operand {k}: {sample}")
+
+
+@pytest.mark.parametrize(("name", "dtype"), cases(WIDE, differentiable=True))
+def test_eager_rule_agrees_with_the_emitted_one(name: str, dtype: str) -> None:
+    """The rule evaluated at once (the define-by-run tape) and as IR through the interpreter."""
+    cls = SAMPLED[name]
+    rng = np.random.default_rng(8)
+    b = EagerBuilder()
+    for sample in samples(name, dtype):
+        arrays = operands(sample)
+        values = [EagerValue(x) for x in arrays]
+        made = b.create(cls, values, sample.attributes)
+        results = made if isinstance(made, tuple) else (made,)
+        if not any(v.type.dtype.is_inexact for v in results):
+            continue
+        gs = [
+            EagerValue(noise(rng, v.array)) if v.type.dtype.is_inexact else b.zeros(v.type)
+            for v in results
+        ]
+        entries = cls.vjp(b, EagerOp(name, values, results, sample.attributes), *gs)
+        function = sample_program(cls, arrays, sample.attributes)
+        cotangents = [g.array for g in gs if g.type.dtype.is_inexact]
+        emitted = iter(run(pullback(function), [*arrays, *cotangents]))
+        for value, entry in zip(values, entries, strict=True):
+            if not value.type.dtype.is_inexact:
+                continue
+            want = next(emitted)
+            got = np.zeros_like(want) if entry is None else materialize(b, entry, value.type).array
+            np.testing.assert_array_equal(got, want, err_msg=f"{name}({dtype}) {sample}")
+
+
+@pytest.mark.parametrize(("name", "dtype"), cases(WIDE, differentiable=True))
+def test_rule_is_linear_in_the_cotangent(name: str, dtype: str) -> None:
+    rng = np.random.default_rng(9)
+    for sample in smooth_samples(name, dtype):
+        arrays = operands(sample)
+        function = sample_program(SAMPLED[name], arrays, sample.attributes)
+        rule = pullback(function)
+        outputs = [x for x in run(function, arrays) if x.dtype.kind in "fc"]
+        first = [noise(rng, x) for x in outputs]
+        second = [noise(rng, x) for x in outputs]
+        mixed = [np.asarray(2.5 * u - 0.75 * v) for u, v in zip(first, second, strict=True)]
+        images = (run(rule, [*arrays, *gs]) for gs in (first, second, mixed))
+        for u, v, w in zip(*images, strict=True):
+            np.testing.assert_allclose(w, 2.5 * u - 0.75 * v, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(("name", "dtype"), cases(WIDE, differentiable=True))
+def test_second_derivative_agrees_with_differences(name: str, dtype: str) -> None:
+    """Along random directions: the rule of the rule against differences of the rule."""
+    rng = np.random.default_rng(10)
+    for sample in smooth_samples(name, dtype):
+        arrays = operands(sample)
+        function = sample_program(SAMPLED[name], arrays, sample.attributes)
+        rule = pullback(function)
+        outputs = [x for x in run(function, arrays) if x.dtype.kind in "fc"]
+        point = [*arrays, *(noise(rng, x) for x in outputs)]
+        weights = [noise(rng, x) for x in run(rule, point)]
+        second = [x for x in run(pullback(rule), [*point, *weights]) if carries_gradient(x)]
+        for _ in range(2):
+            directions = [noise(rng, x) if carries_gradient(x) else None for x in point]
+
+            def along(t: float, point=point, directions=directions, rule=rule, weights=weights):
+                moved = [
+                    x if d is None else np.asarray(x + t * d)
+                    for x, d in zip(point, directions, strict=True)
+                ]
+                return pairing(weights, run(rule, moved))
+
+            expected = slope(along)
+            found = pairing([d for d in directions if d is not None], second)
+            scale = 1 + abs(expected) + sum(np.sum(np.abs(x)) for x in second)
+            assert abs(found - expected) <= 1e-7 * scale, f"{name}({dtype}) {sample}"
+
+
+def test_rules_without_gradient_are_declared() -> None:
+    """An op from inexact to integer results must say that it cuts the gradient."""
+    for name, cls in SAMPLED.items():
+        if cls.vjp is NOT_DIFFERENTIABLE or cls.lowering == "creation":
+            continue
+        dtype = next((d.name for d in cls.samples.dtypes if d.is_inexact), None)
+        if dtype is None:
+            continue
+        returned = [
+            v.type.dtype
+            for s in samples(name, dtype)
+            for v in sample_program(cls, operands(s), s.attributes).returned
+        ]
+        assert any(d.is_inexact for d in returned), f"{name} has a rule that nothing can reach"
