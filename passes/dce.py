@@ -1,0 +1,52 @@
+"""Dead code elimination: removes operations whose results nobody uses. Effects are kept."""
+
+from __future__ import annotations
+
+from gradc.ir.core import Block, Operation
+
+
+def has_effects(op: Operation) -> bool:
+    """Whether the operation, or one nested in it, does more than compute its results.
+
+    Unregistered operations may do anything. Terminators of nested blocks only hand values on.
+    """
+    if op.regions:
+        if not getattr(op, "results", ()) or getattr(op, "effects", True):
+            return True
+        return any(
+            has_effects(inner)
+            for region in op.regions
+            for block in region.blocks
+            for inner in (block.ops if getattr(op, "no_terminator", False) else block.ops[:-1])
+        )
+    return getattr(op, "effects", True)
+
+
+def remove_dead_ops(block: Block) -> bool:
+    """Remove dead operations of a block and of its regions; whether there were any."""
+    kept: list[Operation] = []
+    for op in reversed(block.ops):
+        used = op is block.ops[-1] or any(value.users for value in op.results)
+        if not used and not has_effects(op):
+            op.drop_all_uses()
+            op.parent = None
+        else:
+            kept.append(op)
+    changed = len(kept) < len(block.ops)
+    if changed:
+        kept.reverse()
+        block.replace_ops(kept)
+    for op in kept:
+        for region in op.regions:
+            for inner in region.blocks:
+                changed |= remove_dead_ops(inner)
+    return changed
+
+
+def dce(op: Operation) -> bool:
+    """Remove dead operations in the regions of `op`; whether anything changed."""
+    changed = False
+    for region in op.regions:
+        for block in region.blocks:
+            changed |= remove_dead_ops(block)
+    return changed
