@@ -1,4 +1,4 @@
-"""Errors of the IR: what was expected, what came, where in the user's file, and the IR around it."""
+"""Errors of the IR: what was expected, what came, the user's line, and the IR around the fault."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TypeRuleError(GradcError):
 class IRError(GradcError):
     """Invalid IR. `op` is the operation at fault, if there is one.
 
-    str() gives the message, the operation's IR with a line before and after it, and the user's line.
+    str() gives the message, the operation's IR with a line before and after it, the user's line.
     """
 
     def __init__(self, message: str, op: Operation | None = None, location: Location = UNKNOWN):
@@ -49,8 +49,16 @@ class ParseError(GradcError):
     ):
         self.message, self.file, self.line, self.column = message, file, line, column
         place = f"{file or '<text>'}:{line}:{column}: "
-        caret = f"\n  {text}\n  {' ' * (column - 1)}^" if text else ""
-        super().__init__(f"{place}{message}{caret}")
+        super().__init__(f"{place}{message}{_caret(text, column) if text else ''}")
+
+
+def _caret(text: str, column: int) -> str:
+    """The line with a mark under the column; of a long line the part around it."""
+    first = max(0, column - 81)
+    shown = text[first : first + 120]
+    before = "..." if first else ""
+    after = "..." if first + 120 < len(text) else ""
+    return f"\n  {before}{shown}{after}\n  {' ' * (len(before) + column - 1 - first)}^"
 
 
 def _source_line(location: Location) -> str:

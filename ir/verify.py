@@ -1,11 +1,11 @@
 """The verifier: what holds for every valid program.
 
-- structure: parent links, use lists, one block in each region, a terminator at the end of each block
-- visibility: an operand is defined before its use, in the same block or around it; the regions of an isolated
-  operation (a function) see nothing from outside
+- structure: parent links, use lists, one block in a region, a terminator at the end of a block
+- visibility: an operand is defined before its use, in the same block or around it; the regions of an
+  isolated operation (a function) see nothing from outside
 - attributes are immutable Python values of the kinds that core.py lists
-- types: each operation's results have the types that its own type rule `infer` gives, the very function that
-  the builder calls; then its `verify`, where it has one
+- types: each operation's results have the types that its own type rule `infer` gives, the very function
+  that the builder calls; then its `verify`, where it has one
 
 `verify` raises VerificationError on the first violation; it changes nothing.
 """
@@ -167,8 +167,8 @@ def _verify_attribute(op: Operation, key: str, value: Any) -> None:
             )
         return
     raise VerificationError(
-        f"{op.name}: expected attribute `{key}` to be an immutable attribute value, got {value!r} of "
-        f"type {type(value).__name__}",
+        f"{op.name}: expected attribute `{key}` to be an immutable attribute value, got {value!r} "
+        f"of type {type(value).__name__}",
         op,
     )
 
