@@ -12,8 +12,10 @@ import gradc.ir.ops  # noqa: F401  (fills the registry)
 from gradc.ir.opdef import NOT_DIFFERENTIABLE, REGISTRY, Invalid, Op, Sample
 from gradc.ir.types import SCALARS, ScalarType
 
-# Structure and the loop level: programs of these are tested with the passes that make them.
+# Structure, kernels and the loop level: tested with the passes that make them. The chain rule runs
+# before any kernel exists, so kernel operations have no rules.
 STRUCTURAL = ("control", "loop")
+KERNEL_DIALECTS = ("kernel", "mem")
 
 SAMPLED = {
     name: cls
@@ -52,4 +54,4 @@ def operands(sample: Sample) -> list[np.ndarray]:
 
 
 def needs_samples(cls: type[Op]) -> bool:
-    return cls.lowering not in STRUCTURAL
+    return cls.lowering not in STRUCTURAL and cls.name.split(".")[0] not in KERNEL_DIALECTS

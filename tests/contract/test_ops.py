@@ -29,6 +29,7 @@ from gradc.ir.builder import EagerBuilder, EagerOp, EagerValue
 from gradc.ir.diagnostic import VerificationError
 from gradc.ir.opdef import NOT_DIFFERENTIABLE, REGISTRY, Op
 from gradc.ir.types import to_numpy
+from gradc.ir.verify import verify
 
 WIDE = ("f64", "c128")
 # A kernel that sums or multiplies many rounded terms may differ from NumPy's order of doing so.
@@ -112,7 +113,7 @@ def test_native_kernel_agrees_with_the_reference(name: str, dtype: str) -> None:
 @pytest.mark.parametrize(("name", "dtype"), cases(differentiable=True))
 def test_rule_gives_cotangents_of_the_operands_types(name: str, dtype: str) -> None:
     for sample in samples(name, dtype):
-        pullback(sample_program(SAMPLED[name], operands(sample), sample.attributes))
+        verify(pullback(sample_program(SAMPLED[name], operands(sample), sample.attributes)))
 
 
 @pytest.mark.parametrize(("name", "dtype"), cases(WIDE, differentiable=True))
