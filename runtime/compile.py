@@ -1,0 +1,180 @@
+"""LLVM text to machine code, through Numba's code library. The only file that touches Numba's internals.
+
+Numba is imported on first use. Machine code is kept for the life of the process, keyed by the text, and on disk
+(cache.py).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+from gradc.ir.diagnostic import GradcError
+from gradc.runtime import cache, objectfile
+
+FASTCALL = 0x80  # METH_FASTCALL of CPython's methodobject.h
+
+# Symbols that compiled code may leave to the process: the C runtime, libm, and CPython.
+C_LIBRARY = frozenset(
+    """memcpy memmove memset bzero __bzero fmod fmodf
+    exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh
+    atanh erf erfc cbrt pow expf exp2f expm1f logf log2f log10f log1pf sinf cosf tanf asinf acosf atanf
+    atan2f sinhf coshf tanhf asinhf acoshf atanhf erff erfcf cbrtf powf
+    floor floorf ceil ceilf trunc truncf rint rintf roundeven roundevenf fma fmaf
+    sched_yield nanosleep clock_gettime pthread_self malloc free realloc
+    PyEval_SaveThread PyEval_RestoreThread PyLong_FromLong PyErr_CheckSignals
+    _GLOBAL_OFFSET_TABLE_""".split()
+)
+
+_functions: dict[str, int] = {}
+_linked: set[str] = set()
+_known_symbols: set[str] = set()
+_compilations = 0
+_codegen: Any = None
+
+
+class CompileError(GradcError):
+    """LLVM refuses a module, or it needs a symbol that is not provided."""
+
+
+def native_compilations() -> int:
+    """How many modules LLVM has compiled in this process (what a cache answered does not count)."""
+    return _compilations
+
+
+def add_symbol(name: str, address: int) -> None:
+    """Make an address callable from compiled code under a name."""
+    import llvmlite.binding as llvm
+
+    llvm.add_symbol(name, address)
+    _known_symbols.add(name)
+
+
+def address_of(text: str, entry: str) -> int:
+    """The address of `entry` in the machine code of an LLVM module, compiled when it is new."""
+    found = _functions.get(text)
+    if found is None:
+        found = addresses_of(text, (entry,))[entry]
+        _functions[text] = found
+    return found
+
+
+def addresses_of(text: str, names: Sequence[str]) -> dict[str, int]:
+    """Addresses of functions that an LLVM module defines, compiled unless a cache has it."""
+    from numba.core.compiler_lock import global_compiler_lock
+
+    with global_compiler_lock:
+        return _load(text, names)
+
+
+def assembly(text: str) -> str:
+    """The assembly of an LLVM module for this machine."""
+    from numba.core.compiler_lock import global_compiler_lock
+
+    with global_compiler_lock:
+        return _optimised(text).get_asm_str()
+
+
+def optimised_text(text: str) -> str:
+    """The LLVM module after optimisation."""
+    from numba.core.compiler_lock import global_compiler_lock
+
+    with global_compiler_lock:
+        return str(_optimised(text)._final_module)
+
+
+def target() -> str:
+    """What machine code depends on: versions, triple, CPU and features."""
+    import llvmlite
+    import numba
+    import numpy
+
+    versions = (
+        f"numba {numba.__version__} llvmlite {llvmlite.__version__} numpy {numpy.__version__}"
+    )
+    return f"{versions} {' '.join(_code_generator().magic_tuple())}"
+
+
+def _code_generator() -> Any:
+    global _codegen
+    if _codegen is None:
+        from numba.core.codegen import JITCPUCodegen
+
+        _codegen = JITCPUCodegen("gradc")
+    return _codegen
+
+
+def _load(text: str, names: Sequence[str]) -> dict[str, int]:
+    global _compilations
+    if text in _linked:
+        return {name: _code_generator()._engine.get_function_address(name) for name in names}
+    key = cache.key(text, target())
+    code = cache.load(key)
+    fresh = code is None
+    if code is None:
+        library = _optimised(text)
+        code = library.codegen._tm.emit_object(library._final_module)
+        _compilations += 1
+    missing = objectfile.undefined_symbols(code) - C_LIBRARY - _known_symbols
+    if missing:
+        raise CompileError(
+            f"compiled code needs the symbols {', '.join(sorted(missing))}, which gradc does not "
+            "provide: an operation reached machine code that this CPU has no instruction for"
+        )
+    _link(code)
+    _linked.add(text)
+    if fresh:
+        cache.store(key, code)
+    return {name: _code_generator()._engine.get_function_address(name) for name in names}
+
+
+def _optimised(text: str) -> Any:
+    """A Numba code library holding the optimised module; not linked."""
+    import llvmlite.binding as llvm
+
+    codegen = _code_generator()
+    library = codegen.create_library("gradc")
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise CompileError(f"LLVM refuses the emitted module: {error}") from error
+    module.triple = llvm.get_process_triple()
+    module.data_layout = codegen._data_layout
+    passes, builder = codegen._module_pass_manager(opt=3, loop_vectorize=True, slp_vectorize=True)
+    passes.run(module, builder)
+    library._final_module = module
+    library._finalized = True
+    return library
+
+
+def _link(code: bytes) -> None:
+    """Make object code callable. Its external names are unique in the process (see emit_llvm)."""
+    import llvmlite.binding as llvm
+
+    engine = _code_generator()._engine._ee
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("meth", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+_definitions: list[_MethodDef] = []  # a builtin function refers to its definition for ever
+
+
+def python_function(address: int, name: str) -> Any:
+    """A METH_FASTCALL function at an address as a Python callable."""
+    definition = _MethodDef(name.encode(), address, FASTCALL, None)
+    _definitions.append(definition)
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.POINTER(_MethodDef), ctypes.c_void_p, ctypes.c_void_p]
+    return new(definition, None, None)

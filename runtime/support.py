@@ -1,0 +1,175 @@
+"""Native code that every compiled program calls: argument checks, the error record, launches.
+
+It is LLVM text, compiled and cached as programs are, and provided to them as symbols.
+"""
+
+from __future__ import annotations
+
+from gradc.ir.program import RECORD_LOCK, RECORD_RANK, RECORD_SITE, RECORD_VALUES
+from gradc.runtime import blas, compile
+
+# Offsets in CPython's PyObject and NumPy's PyArrayObject, 64 bit; buffers.py checks them at import.
+TYPE, DATA, RANK, DIMENSIONS, DESCRIPTOR, FLAGS = 8, 16, 24, 32, 56, 64
+C_CONTIGUOUS_ALIGNED = 0x0101
+
+CHECK_ARGUMENTS = f"""
+; 0 when all arguments are as wanted, else 1 + the position of one that is not.
+; wanted: count, then for each: address of the dtype object, rank, sizes...
+define i64 @gradc_check_arguments(ptr %args, ptr %wanted, ptr %like) {{
+entry:
+  %typeslot = getelementptr i8, ptr %like, i64 {TYPE}
+  %type = load ptr, ptr %typeslot
+  %count = load i64, ptr %wanted
+  %first = getelementptr i64, ptr %wanted, i64 1
+  br label %head
+head:
+  %k = phi i64 [ 0, %entry ], [ %k1, %next ]
+  %spec = phi ptr [ %first, %entry ], [ %dims.end, %next ]
+  %more = icmp slt i64 %k, %count
+  br i1 %more, label %one, label %done
+one:
+  %slot = getelementptr ptr, ptr %args, i64 %k
+  %object = load ptr, ptr %slot
+  %own.t = getelementptr i8, ptr %object, i64 {TYPE}
+  %own = load ptr, ptr %own.t
+  %same = icmp eq ptr %own, %type
+  br i1 %same, label %array, label %bad
+array:
+  %dtype.p = getelementptr i8, ptr %object, i64 {DESCRIPTOR}
+  %dtype = load ptr, ptr %dtype.p
+  %dtype.w = load ptr, ptr %spec
+  %c1 = icmp eq ptr %dtype, %dtype.w
+  %flags.p = getelementptr i8, ptr %object, i64 {FLAGS}
+  %flags = load i32, ptr %flags.p
+  %set = and i32 %flags, {C_CONTIGUOUS_ALIGNED}
+  %c2 = icmp eq i32 %set, {C_CONTIGUOUS_ALIGNED}
+  %rank.p = getelementptr i8, ptr %object, i64 {RANK}
+  %rank.s = load i32, ptr %rank.p
+  %rank = sext i32 %rank.s to i64
+  %rank.wp = getelementptr i64, ptr %spec, i64 1
+  %rank.w = load i64, ptr %rank.wp
+  %c3 = icmp eq i64 %rank, %rank.w
+  %c12 = and i1 %c1, %c2
+  %c123 = and i1 %c12, %c3
+  br i1 %c123, label %sizes, label %bad
+sizes:
+  %dims.p = getelementptr i8, ptr %object, i64 {DIMENSIONS}
+  %dims = load ptr, ptr %dims.p
+  %dims.w = getelementptr i64, ptr %spec, i64 2
+  %dims.end = getelementptr i64, ptr %dims.w, i64 %rank.w
+  br label %size
+size:
+  %d = phi i64 [ 0, %sizes ], [ %d1, %compare ]
+  %left = icmp slt i64 %d, %rank
+  br i1 %left, label %compare, label %next
+compare:
+  %n.p = getelementptr i64, ptr %dims, i64 %d
+  %n = load i64, ptr %n.p
+  %n.wp = getelementptr i64, ptr %dims.w, i64 %d
+  %n.w = load i64, ptr %n.wp
+  %d1 = add i64 %d, 1
+  %equal = icmp eq i64 %n, %n.w
+  br i1 %equal, label %size, label %bad
+next:
+  %k1 = add i64 %k, 1
+  br label %head
+bad:
+  %answer = add i64 %k, 1
+  ret i64 %answer
+done:
+  ret i64 0
+}}
+"""
+
+FAIL = f"""
+; Note a failed check, unless one of a lower rank is noted already.
+define void @gradc_fail(ptr %record, i64 %rank, i64 %site, i64 %a, i64 %b, i64 %c, i64 %d, i64 %e, i64 %f) {{
+entry:
+  %lock = getelementptr i64, ptr %record, i64 {RECORD_LOCK}
+  br label %take
+take:
+  %was = atomicrmw xchg ptr %lock, i64 1 acquire
+  %free = icmp eq i64 %was, 0
+  br i1 %free, label %held, label %take
+held:
+  %noted.p = getelementptr i64, ptr %record, i64 {RECORD_RANK}
+  %noted = load atomic i64, ptr %noted.p monotonic, align 8
+  %lower = icmp slt i64 %rank, %noted
+  br i1 %lower, label %note, label %release
+note:
+  store atomic i64 %rank, ptr %noted.p monotonic, align 8
+  %site.p = getelementptr i64, ptr %record, i64 {RECORD_SITE}
+  store i64 %site, ptr %site.p
+  %v = getelementptr i64, ptr %record, i64 {RECORD_VALUES}
+  store i64 %a, ptr %v
+  %v1 = getelementptr i64, ptr %v, i64 1
+  store i64 %b, ptr %v1
+  %v2 = getelementptr i64, ptr %v, i64 2
+  store i64 %c, ptr %v2
+  %v3 = getelementptr i64, ptr %v, i64 3
+  store i64 %d, ptr %v3
+  %v4 = getelementptr i64, ptr %v, i64 4
+  store i64 %e, ptr %v4
+  %v5 = getelementptr i64, ptr %v, i64 5
+  store i64 %f, ptr %v5
+  br label %release
+release:
+  store atomic i64 0, ptr %lock release, align 8
+  ret void
+}}
+"""
+
+LAUNCH = """
+; Run job(k, context, 0) for k below `jobs`; the status of the lowest job that failed.
+define i32 @gradc_launch(ptr %job, ptr %context, i64 %jobs, ptr %record) {
+entry:
+  br label %head
+head:
+  %k = phi i64 [ 0, %entry ], [ %k1, %next ]
+  %more = icmp slt i64 %k, %jobs
+  br i1 %more, label %run, label %done
+run:
+  %k32 = trunc i64 %k to i32
+  %status = call i32 %job(i32 %k32, ptr %context, i32 0)
+  %good = icmp eq i32 %status, 0
+  br i1 %good, label %next, label %failed
+next:
+  %k1 = add i64 %k, 1
+  br label %head
+failed:
+  ret i32 %status
+done:
+  ret i32 0
+}
+define i64 @gradc_blas_begin() {
+  ret i64 0
+}
+define i64 @gradc_blas_inside() {
+  ret i64 0
+}
+define void @gradc_blas_end(i64 %state) {
+  ret void
+}
+"""
+
+PROVIDED = (
+    "gradc_check_arguments",
+    "gradc_fail",
+    "gradc_launch",
+    "gradc_blas_begin",
+    "gradc_blas_inside",
+    "gradc_blas_end",
+)
+_ready = False
+
+
+def provide() -> None:
+    """Compile the support code and make it and the BLAS known to compiled programs (once)."""
+    global _ready
+    if _ready:
+        return
+    blas.provide()
+    text = CHECK_ARGUMENTS + FAIL + LAUNCH
+    for name, address in compile.addresses_of(text, PROVIDED).items():
+        compile.add_symbol(name, address)
+    _ready = True
