@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gradc.ir.core import UNKNOWN, Block, Location, Operation, Region, Value
+from gradc.ir.core import UNKNOWN, Block, Location, Operation, Region
 from gradc.ir.diagnostic import TypeRuleError, VerificationError
 from gradc.ir.opdef import REGISTRY, Op
 from gradc.ir.types import ScalarType, TensorType, type_of
@@ -195,8 +195,16 @@ class EagerBuilder(AbstractBuilder):
         with np.errstate(all="ignore"):
             found = cls.evaluate(*[x.array for x in operands], **attributes)
         if len(types) == 1:
-            return EagerValue(np.asarray(found), types[0])
-        return tuple(EagerValue(np.asarray(a), t) for a, t in zip(found, types, strict=True))
+            array = found[0] if isinstance(found, tuple) else found
+            return EagerValue(np.asarray(array), _in_full(types[0], array))
+        return tuple(
+            EagerValue(np.asarray(a), _in_full(t, a)) for a, t in zip(found, types, strict=True)
+        )
+
+
+def _in_full(type: Any, array: Any) -> Any:
+    """The type with the array's own shape, where the type rule left a size open."""
+    return type if getattr(type, "is_static", True) else type.with_shape(np.shape(array))
 
 
 def scalar_type(dtype: ScalarType) -> TensorType:

@@ -48,7 +48,7 @@ from gradc.ir.types import ScalarType, TensorType, Type
 REGISTRY: dict[str, type[Op]] = {}
 _STATIC = (
     "infer", "evaluate", "vjp", "masked_vjp", "scalar", "samples", "simplify", "pieces", "identity",
-    "pretty", "verify",
+    "pretty", "verify", "combine",
 )  # fmt: skip
 
 
@@ -186,10 +186,16 @@ class ArgReduce(Op):
 
 
 class Scan(Op):
-    """cumsum, cumprod: attributes `axis`, `reverse`; result has the operand's type. `combine` and
-    `identity` as in Reduce."""
+    """cumsum, cumprod, linear_scan: attributes `axis`, `reverse`, `exclusive` (both false if absent); the
+    result has the operands' type.
 
-    combine: ClassVar[str]
+    combine:  the scalar operation that takes the next element ("add"), or a function
+        combine(s, state, *elements) that builds the new state through the scalar builder `s`
+    identity: as in Reduce; the first element of an exclusive scan. The state after the first element is
+        that of the last operand itself.
+    """
+
+    combine: ClassVar[Any]
     identity: ClassVar[Callable[[ScalarType], Any]]
     lowering = "scan"
 
