@@ -1,10 +1,10 @@
 """The verifier: what holds for every valid program.
 
 - structure: parent links, use lists, one block in a region, a terminator at the end of a block
-- visibility: an operand is defined before its use, in the same block or around it; the regions of an
-  isolated operation (a function) see nothing from outside
+- visibility: an operand is defined before its use, in the same block or around it; the regions of
+  an isolated operation (a function) see nothing from outside
 - attributes are immutable Python values of the kinds that core.py lists
-- types: each operation's results have the types that its own type rule `infer` gives, the very function
+- types: each operation's results have the types that its type rule `infer` gives, the very function
   that the builder calls; then its `verify`, where it has one
 
 `verify` raises VerificationError on the first violation; it changes nothing.
@@ -182,7 +182,7 @@ def _verify_rule(op: Op) -> None:
     except IRError:
         raise
     except Exception as error:
-        # A rule may trip over operands or attributes of a kind it never meets when built from Python.
+        # A rule may trip over operands or attributes it never meets when built from Python.
         raise VerificationError(f"{op.name}: {_misfit(op, error)}", op) from error
     got = tuple(v.type for v in op.results)
     if expected != got:
@@ -214,6 +214,4 @@ def _misfit(op: Op, error: Exception) -> str:
         return f"expected no attribute `{unknown[0]}`: its attributes are {listed}"
     shown = ", ".join(f"{k} = {short_text(v)}" for k, v in op.attributes.items())
     types = ", ".join(str(v.type) for v in op.operands)
-    return (
-        f"the type rule does not apply to operands ({types}) with attributes {{{shown}}}: {error}"
-    )
+    return f"the type rule fails for operands ({types}) with attributes {{{shown}}}: {error}"
