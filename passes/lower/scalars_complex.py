@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gradc.ir.core import Value
 from gradc.ir.ops.arith import Constant
-from gradc.ir.types import f32, i1
+from gradc.ir.types import c64, c128, f32, i1
 from gradc.passes.lower.scalar_value import Scalar
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LOG_2 = 0.6931471805599453
 LOG2_E = 1.4426950408889634
 LOG10_E = 0.4342944819032518
+HALF_PI = 1.5707963267948966
 INFINITY = float("inf")
 
 
@@ -72,7 +73,7 @@ class ComplexScalars:
     def div(self, x: Scalar, y: Scalar) -> Scalar:
         """Smith's method: the divisor's parts are scaled by the larger one."""
         (a, b), (c, d), s = self.split(x), self.split(y), self.s
-        swap = s.lt(s.abs(c), s.abs(d))
+        swap = s.logical_not(s.ge(s.abs(c), s.abs(d)))
         large, small = s.select(swap, d, c), s.select(swap, c, d)
         # Dividing by i times the divisor turns (a + ib) into (b - ia).
         p, q = s.select(swap, b, a), s.select(swap, s.neg(a), b)
@@ -109,17 +110,17 @@ class ComplexScalars:
         """z / abs(z), 0 for 0; the direction of an infinite part."""
         s = self.s
         re, im = self.split(z)
-        # Infinite parts become 1 and finite ones beside them 0; two infinities give NaN.
+        # Infinite parts become 1 and finite ones beside them 0; two infinities and NaN give NaN.
         infinite = s.logical_or(s.isinf(re), s.isinf(im))
-        both = s.logical_and(s.isinf(re), s.isinf(im))
+        undefined = s.logical_or(self.isnan(z), s.logical_and(s.isinf(re), s.isinf(im)))
 
         def bounded(part: Scalar) -> Scalar:
             direction = s.select(s.isinf(part), s.copysign(s.const(1.0, like=part), part), 0.0)
-            return s.select(infinite, s.select(s.isnan(part), part, direction), part)
+            return s.select(infinite, direction, part)
 
         re, im = bounded(re), bounded(im)
         size = s.hypot(re, im)
-        size = s.select(s.eq(size, 0.0), 1.0, s.select(both, float("nan"), size))
+        size = s.select(s.eq(size, 0.0), 1.0, s.select(undefined, float("nan"), size))
         return self.join(s.div(re, size), s.div(im, size))
 
     # --------------------------------------------------------------------- comparison and classes
@@ -177,6 +178,8 @@ class ComplexScalars:
         vanishing = s.eq(re, -INFINITY)
         x = s.select(vanishing, s.const(0.0, like=re), x)
         y = s.select(vanishing, s.const(0.0, like=re), y)
+        growing = s.logical_and(s.eq(re, INFINITY), s.logical_not(s.isfinite(im)))
+        x = s.select(growing, re, x)
         return self.join(x, s.select(s.eq(im, 0.0), im, y))
 
     def exp2(self, z: Scalar) -> Scalar:
@@ -249,8 +252,15 @@ class ComplexScalars:
             if y == 0 and x in (1, 2, 3, 4):
                 square = z if x == 1 else self.mul(z, z)
                 return square if x < 3 else self.mul(square, z if x == 3 else square)
+        if z.dtype is c64:
+            # In f64 neither the lengths overflow nor do the angles lose digits.
+            return s.convert(self.power(s.convert(z, c128), s.convert(w, c128)), c64)
         (p, q), size, angle = self.split(w), self.abs(z), s.arctan2(self.imag(z), self.real(z))
         length = s.mul(s.power(size, p), s.exp(s.neg(s.mul(q, angle))))
+        # One factor alone may overflow or vanish.
+        whole = s.exp(s.sub(s.mul(p, s.log(size)), s.mul(q, angle)))
+        ordinary = s.logical_and(s.isfinite(length), s.gt(length, 0.0))
+        length = s.select(ordinary, length, whole)
         turn = s.add(s.mul(p, angle), s.mul(q, s.log(size)))
         x, y = s.mul(length, s.cos(turn)), s.mul(length, s.sin(turn))
         # 0**w is 0 for real positive w and NaN otherwise.
@@ -263,25 +273,27 @@ class ComplexScalars:
 
     # --------------------------------------------------------------------- circular and hyperbolic
 
-    def sin(self, z: Scalar) -> Scalar:
+    def _factors(self, size: Scalar, wave: Scalar) -> Scalar:
+        """size * wave, where a zero wave wins over an infinite size."""
         s = self.s
-        x, y = self.split(z)
-        return self.join(s.mul(s.sin(x), s.cosh(y)), s.mul(s.cos(x), s.sinh(y)))
-
-    def cos(self, z: Scalar) -> Scalar:
-        s = self.s
-        x, y = self.split(z)
-        return self.join(s.mul(s.cos(x), s.cosh(y)), s.neg(s.mul(s.sin(x), s.sinh(y))))
+        zero = s.mul(wave, s.copysign(s.const(1.0, like=size), size))
+        return s.select(s.eq(wave, 0.0), zero, s.mul(size, wave))
 
     def sinh(self, z: Scalar) -> Scalar:
         s = self.s
         x, y = self.split(z)
-        return self.join(s.mul(s.sinh(x), s.cos(y)), s.mul(s.cosh(x), s.sin(y)))
+        return self.join(self._factors(s.sinh(x), s.cos(y)), self._factors(s.cosh(x), s.sin(y)))
 
     def cosh(self, z: Scalar) -> Scalar:
         s = self.s
         x, y = self.split(z)
-        return self.join(s.mul(s.cosh(x), s.cos(y)), s.mul(s.sinh(x), s.sin(y)))
+        return self.join(self._factors(s.cosh(x), s.cos(y)), self._factors(s.sinh(x), s.sin(y)))
+
+    def sin(self, z: Scalar) -> Scalar:
+        return self._over_i(self.sinh(self._times_i(z)))
+
+    def cos(self, z: Scalar) -> Scalar:
+        return self.cosh(self._times_i(z))
 
     def tanh(self, z: Scalar) -> Scalar:
         """Kahan's formula with t = tan(y); for large x the limit, whose imaginary part decays."""
@@ -338,12 +350,16 @@ class ComplexScalars:
     def arctanh(self, z: Scalar) -> Scalar:
         s = self.s
         x, y = self.split(z)
-        gap = s.sub(1.0, x)
+        size = s.abs(x)
+        gap = s.sub(1.0, size)
         square = s.mul(y, y)
         distance = s.add(s.mul(gap, gap), square)
-        re = s.mul(0.25, s.log1p(s.div(s.mul(4.0, x), distance)))
-        angle = s.arctan2(s.mul(2.0, y), s.sub(s.mul(gap, s.add(1.0, x)), square))
-        return self.join(re, s.mul(0.5, angle))
+        re = s.mul(0.25, s.log1p(s.div(s.mul(4.0, size), distance)))
+        angle = s.arctan2(s.mul(2.0, y), s.sub(s.mul(gap, s.add(1.0, size)), square))
+        infinite = self.isinf(z)
+        re = s.copysign(s.select(infinite, 0.0, re), x)
+        quarter = s.copysign(s.const(HALF_PI, like=y), y)
+        return self.join(re, s.select(infinite, quarter, s.mul(0.5, angle)))
 
     def arctan(self, z: Scalar) -> Scalar:
         return self._over_i(self.arctanh(self._times_i(z)))

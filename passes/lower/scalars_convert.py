@@ -1,9 +1,10 @@
 """Conversions between dtypes with NumPy's results (ndarray.astype), and the half types.
 
 Floats out of an integer's range, infinities and NaN give what NumPy gives on x86-64: the most
-negative number of the conversion's register (32 bits for int32 and narrower, which keep its low
-bits; 64 bits for int64, uint32, uint64). For uint32 NumPy's own result differs between contiguous
-and other arrays; here it is the low half of the 64-bit conversion, as for its scalars.
+negative number of the conversion's register (32 bits for int32 and narrower types, which keep its
+low bits; 64 bits for int64). For uint32 NumPy's own result differs between contiguous arrays,
+strided ones and scalars; here it is that of contiguous arrays. Out of bfloat16 such values give 0,
+as in ml_dtypes.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Conversions:
             value = (
                 self._half_or_float(source, x.dtype, dtype)
                 if dtype.is_floating
-                else self._float_to_integer(self._widened(source, x.dtype), dtype)
+                else self._float_to_integer(source, x.dtype, dtype)
             )
         elif dtype.is_floating:
             value = self._integer_to_float(x, dtype)
@@ -113,19 +114,33 @@ class Conversions:
             return value
         return a.cast(casts.ExtSI if x.dtype.kind == "i" else casts.ExtUI, value, target)
 
-    def _float_to_integer(self, x: Value, to: ScalarType) -> Value:
-        a = self.a
-        if to.kind == "u" and to.bits == 64:
-            # Numbers of 2**63 and more lose their top bit before, and get it back after.
-            high = a.cmp("oge", x, 2.0**63)
-            low = self._to_signed(a.select(high, a.sub(x, 2.0**63), x), i64)
-            return a.xor(low, a.select(high, a.const(-(2**63), i64), 0))
+    def _float_to_integer(self, x: Value, source: ScalarType, to: ScalarType) -> Value:
+        a, target = self.a, register_type(to)
+        x = self._widened(x, source)
         if to is index:
             return a.cast(casts.IndexCast, self._to_signed(x, i64), index)
+        if source is bf16:
+            x = self._zero_outside(x, to)
+        if to.kind == "u" and (to.bits == 64 or (to.bits == 32 and source is not f16)):
+            # The upper half of the range loses its top bit before, and gets it back after.
+            top = 2 ** (to.bits - 1)
+            high = a.cmp("oge", x, float(top))
+            low = self._to_signed(a.select(high, a.sub(x, float(top)), x), target)
+            return a.xor(low, a.select(high, a.const(top, target), 0))
         register = i64 if to.bits == 64 or (to.kind == "u" and to.bits == 32) else i32
         value = self._to_signed(x, register)
-        target = register_type(to)
         return a.cast(casts.TruncI, value, target) if target.bits < register.bits else value
+
+    def _zero_outside(self, x: Value, to: ScalarType) -> Value:
+        """ml_dtypes' rule for bfloat16: 0 for what the integer type does not hold."""
+        a = self.a
+        lowest, end = (0, 2**to.bits) if to.kind == "u" else (-(2 ** (to.bits - 1)), None)
+        end = end or -lowest
+        # Numbers above lowest - 1 truncate into range; where f32 lacks that number, lowest is next.
+        above = a.cmp("ogt", x, lowest - 1.0) if to.bits < 32 else a.cmp("oge", x, float(lowest))
+        if lowest == 0:
+            above = a.cmp("ogt", x, -1.0)
+        return a.select(a.and_(above, a.cmp("olt", x, float(end))), x, 0.0)
 
     def _to_signed(self, x: Value, to: ScalarType) -> Value:
         """Truncation; the most negative number where that does not fit, and for NaN."""
