@@ -1,7 +1,7 @@
 """The NumPy interpreter: the reference meaning of every program.
 
-Each operation runs its own `evaluate`. Operations with regions define `interpret(run, op, arrays)` instead,
-where run(block, arrays) executes a block and returns its terminator's operand values.
+Each operation runs its own `evaluate`. Operations with regions define `interpret(run, op, arrays)`
+instead, where run(block, arrays) executes a block and returns its terminator's operand values.
 
 A symbolic size (`Dim`) has the value of the array that was last made or passed in with it: the
 environment maps it to that int, which stands for it in the attributes of operations.

@@ -1,8 +1,9 @@
 """Where a cotangent is live: derivative rules run over the boolean semiring.
 
-A masked cotangent is a pair (value, live). To move `live` through an operation whose rule only moves and adds
-elements, the rule itself runs with a `MaskBuilder`: an index map stays what it is, a sum becomes an `any`, a
-zero becomes false. Masks that are all true or all false are known and cost nothing.
+A masked cotangent is a pair (value, live). To move `live` through an operation whose rule only
+moves and adds elements, the rule itself runs with a `MaskBuilder`: an index map stays what it is, a
+sum becomes an `any`, a zero becomes false. Masks that are all true or all false are known and cost
+nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Mask:
 class MaskBuilder(AbstractBuilder):
     """Runs rules on Masks; operands that are plain values (indices, factors) belong to the program.
 
-    summed: set when several elements met in one, so that the values must be masked before they are added
+    summed: set when several elements met in one, so that the values must be masked before they are
+    added
     """
 
     def __init__(self, b: Builder) -> None:
@@ -66,9 +68,11 @@ class MaskBuilder(AbstractBuilder):
             raise NoMask
         (type,) = cls.result_types(operands, attributes, ())
         if cls.lowering == "elementwise":
-            if len(masks) < len(operands) or not cls.finite_slope:
+            if not cls.finite_slope:
                 raise NoMask
-            return self._either(masks, type)
+            if len(masks) == len(operands):
+                return self._either(masks, type)
+            # A choice between masks by a condition of the program: it moves elements, as below.
         if cls.lowering == "reduce" and cls.combine == "add":  # type: ignore[attr-defined]
             self.summed = True
             return self._mapped(masks, type, self.b.reduce_any, attributes)

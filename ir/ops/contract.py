@@ -71,11 +71,13 @@ class DotGeneral(Contract, name="nd.dot_general"):
         g_y = tuple(range(nb + len(free_x), nb + len(free_x) + len(free_y)))
         # dx[batch, free_x, contracted] = sum over free_y of g * conj(y)
         dx = b.dot_general(g, conj(b, y), contract=(g_y, free_y), batch=(g_batch, batch[1]))
-        order = [contract[0][contract[1].index(k)] for k in free_axes(y.type.rank, free_y, batch[1])]
+        summed = free_axes(y.type.rank, free_y, batch[1])
+        order = [contract[0][contract[1].index(k)] for k in summed]
         dx = _to_axes(b, dx, (*batch[0], *free_x, *order))
         # dy[batch, contracted, free_y] = sum over free_x of conj(x) * g
         dy = b.dot_general(conj(b, x), g, contract=(free_x, g_x), batch=(batch[0], g_batch))
-        order = [contract[1][contract[0].index(k)] for k in free_axes(x.type.rank, free_x, batch[0])]
+        summed = free_axes(x.type.rank, free_x, batch[0])
+        order = [contract[1][contract[0].index(k)] for k in summed]
         dy = _to_axes(b, dy, (*batch[1], *order, *free_y))
         return [dx, dy]
 

@@ -118,14 +118,6 @@ class Gather(Index, name="nd.gather"):
 
         return [Accumulate(add), *[None] * len(indices)]
 
-    def masked_vjp(b, op, g):
-        x, *indices = op.operands
-        attributes = {"axes": op["axes"], "combine": "add"}
-        value = b.scatter(b.zeros(x.type.with_dtype(g.type.dtype)), g, *indices, **attributes)
-        written = b.full(True, op.result.type.with_dtype(i1))
-        live = b.scatter(b.zeros(x.type.with_dtype(i1)), written, *indices, **attributes)
-        return [(value, live), *[None] * len(indices)]
-
 
 def _scatter_samples(rng: np.random.Generator, dtype: ScalarType) -> Any:
     for shape, axes, size in _CASES:
@@ -181,23 +173,10 @@ class Scatter(Index, name="nd.scatter"):
         dv = b.gather(g, *indices, axes=axes)
         if op.attributes.get("combine", "set") == "add":
             return [g, dv, *none]
-        nothing = b.zeros(v.type.with_dtype(g.type.dtype))
+        nothing = b.zeros(v.type)
         dx = b.scatter(g, nothing, *indices, axes=axes, combine="set")
         last = _last_writer(b, op)
         return [dx, dv if last is None else b.select(last, dv, nothing), *none]
-
-    def masked_vjp(b, op, g):
-        x, v, *indices = op.operands
-        axes = op["axes"]
-        none = [None] * len(indices)
-        dv = b.gather(g, *indices, axes=axes)
-        if op.attributes.get("combine", "set") == "add":
-            return [g, dv, *none]
-        everywhere = b.full(True, x.type.with_dtype(i1))
-        nowhere = b.full(False, v.type.with_dtype(i1))
-        live = b.scatter(everywhere, nowhere, *indices, axes=axes, combine="set")
-        last = _last_writer(b, op)
-        return [(g, live), dv if last is None else (dv, last), *none]
 
 
 def _last_writer(b: Any, op: Any) -> Any:

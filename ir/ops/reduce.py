@@ -49,8 +49,8 @@ def reduced(dtypes: Any, numpy_name: str = "") -> Any:
         result = x.with_shape(tuple(n for k, n in enumerate(x.shape) if k not in axes))
         if numpy_name and 0 not in result.shape and any(x.shape[k] == 0 for k in axes):
             raise TypeRuleError(
-                f"zero-size array to reduction operation {numpy_name} which has no identity: expected "
-                f"axes of size 1 or more, got axes {list(axes)} of {x}"
+                f"zero-size array to reduction operation {numpy_name} which has no identity: "
+                f"expected axes of size 1 or more, got axes {list(axes)} of {x}"
             )
         return result
 
@@ -58,7 +58,7 @@ def reduced(dtypes: Any, numpy_name: str = "") -> Any:
 
 
 def reduce_samples(dtypes: Any, lo: float = -4, hi: float = 4, empty: bool = True) -> Samples:
-    """All axes, some axes and no axes of ranks 0 to 3; an empty result, and (`empty`) empty sums."""
+    """All, some and no axes of ranks 0 to 3; an empty result, and (`empty`) empty sums."""
 
     def make(rng: np.random.Generator, dtype: ScalarType) -> Any:
         for shape, axes in (
@@ -156,7 +156,7 @@ def _sums_exactly(number: Any, count: int, dtype: ScalarType) -> bool:
 
 
 def _others(b: Any, x: Any, axes: tuple[int, ...]) -> Any:
-    """For each element the product over `axes` of all the others: no division, so zeros are right."""
+    """For each element the product over `axes` of all others; no division: zeros are right."""
     *outer, last = axes
     before = b.cumprod(x, axis=last, reverse=False, exclusive=True)
     after = b.cumprod(x, axis=last, reverse=True, exclusive=True)
@@ -206,7 +206,7 @@ class ReduceProd(Reduce, name="nd.reduce_prod"):
 
 
 class _Extremum(Reduce):
-    """What reduce_max and reduce_min share; y is an element of x, and tied elements share g evenly."""
+    """What reduce_max and reduce_min share: tied elements get equal shares of g."""
 
     def masked_vjp(b, op, g):
         (x,) = op.operands

@@ -1,8 +1,6 @@
 """Pure index maps: broadcast, reshape, transpose, pad, concatenate (slices are in `slicing.py`).
 
-x is the operand, g the cotangent of the result. Operands of any dtype. The rules here move masks as
-well: with an i1 array for g (which elements of a cotangent are live) they give the operand's mask,
-sums becoming "any".
+x is the operand, g the cotangent of the result. Operands of any dtype.
 """
 
 from __future__ import annotations
@@ -89,7 +87,7 @@ class Broadcast(Shape, name="nd.broadcast"):
     def vjp(b, op, g):
         dims = op["dims"]
         repeated = tuple(k for k in range(len(op["shape"])) if k not in dims)
-        return [(b.reduce_any if g.type.dtype.is_bool else b.reduce_sum)(g, axes=repeated)]
+        return [b.reduce_sum(g, axes=repeated)]
 
     def pieces(op):
         return whole(op, AffineMap.select(op["dims"], len(op["shape"])))
@@ -302,10 +300,8 @@ class Pad(Shape, name="nd.pad"):
             return [dx, None]
         # The rest is summed with x's part replaced by zeros: subtracting dx's sum would cancel
         # digits.
-        nothing = b.zeros(x.type.with_dtype(g.type.dtype))
-        rest = b.update_slice(g, nothing, starts=low, steps=(1,) * rank)
-        add = b.reduce_any if g.type.dtype.is_bool else b.reduce_sum
-        return [dx, add(rest, axes=tuple(range(rank)))]
+        rest = b.update_slice(g, b.zeros(x.type), starts=low, steps=(1,) * rank)
+        return [dx, b.reduce_sum(rest, axes=tuple(range(rank)))]
 
     def pieces(op):
         return [box(op.result.type.shape, op["low"], op.operands[0].type.shape, 0)]
@@ -358,8 +354,8 @@ class Concatenate(Shape, name="nd.concatenate"):
                 )
             if isinstance(x.shape[axis], Dim) and len(xs) > 1:
                 raise TypeRuleError(
-                    f"cannot concatenate along axis {axis}, whose size {x.shape[axis]} in operand {k} "
-                    "is known at run time only"
+                    f"cannot concatenate along axis {axis}: its size {x.shape[axis]} in operand "
+                    f"{k} is known at run time only"
                 )
         if len(xs) == 1:
             return first

@@ -5,8 +5,7 @@ None where the start is the next of the trailing rank-0 integer operands; steps 
 Static starts are checked by the type rule; starts from data when the operation runs: a sub-array
 that does not lie in the array is an IndexError. Negative starts are the caller's to resolve.
 
-x is the array, v the sub-array's values, g the cotangent of the result. Rules move masks as well:
-with an i1 array for g they give the operand's mask (see shape.py).
+x is the array, v the sub-array's values, g the cotangent of the result.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from gradc.ir.ops.creation import constant_value
 from gradc.ir.ops.sampling import uniform
 from gradc.ir.ops.shape import defined_by, expect_shape
 from gradc.ir.type_rules import expect_dtype, expect_tensor
-from gradc.ir.types import ARRAY_DTYPES, INTEGERS, Dim, ScalarType, TensorType, f64, i1, i64, tensor
+from gradc.ir.types import ARRAY_DTYPES, INTEGERS, Dim, ScalarType, TensorType, f64, i64, tensor
 
 
 def expect_region(
@@ -50,7 +49,8 @@ def expect_region(
         last = start + step * (size - 1)
         if not (type(start) is int and 0 <= min(start, last) and max(start, last) < n):
             raise TypeRuleError(
-                f"expected indices in [0, {n}) on axis {axis} of {x}, got {size} from {start} by {step}"
+                f"expected indices in [0, {n}) on axis {axis} of {x}, got {size} from {start} by "
+                f"{step}"
             )
 
 
@@ -133,23 +133,12 @@ class Slice(Shape, name="nd.slice"):
         none = [None] * len(dynamic)
         starts, sizes, steps = op["starts"], op["sizes"], op["steps"]
         if _is_block(starts, steps) and _is_large(x.type.shape, sizes):
-            return [_unslice(b, op, g, b.zeros(TensorType((), g.type.dtype))), *none]
+            return [_unslice(b, op, g, b.zeros(TensorType((), x.type.dtype))), *none]
 
         def add(b: Any, running: Any) -> Any:
             return b.accumulate_slice(running, g, *dynamic, starts=starts, steps=steps)
 
         return [Accumulate(add), *none]
-
-    def masked_vjp(b, op, g):
-        x, *dynamic = op.operands
-        value = Slice.vjp(b, op, g)[0]
-        live = Slice.vjp(b, op, b.full(True, TensorType(op["sizes"], i1)))[0]
-        pair = []
-        for entry, dtype in ((value, g.type.dtype), (live, i1)):
-            if isinstance(entry, Accumulate):
-                entry = entry.add(b, b.zeros(x.type.with_dtype(dtype)))
-            pair.append(entry)
-        return [tuple(pair)] + [None] * len(dynamic)
 
     def pieces(op):
         sizes = op["sizes"]
@@ -279,18 +268,10 @@ class UpdateSlice(_Store, name="nd.update_slice"):
     def vjp(b, op, g):
         _, v, *dynamic = op.operands
         place = {"starts": op["starts"], "steps": op["steps"]}
-        nothing = b.zeros(v.type.with_dtype(g.type.dtype))
+        nothing = b.zeros(v.type)
         dx = b.update_slice(g, nothing, *dynamic, **place)
         dv = b.slice(g, *dynamic, sizes=v.type.shape, **place)
         return [dx, dv, *[None] * len(dynamic)]
-
-    def masked_vjp(b, op, g):
-        x, v, *dynamic = op.operands
-        place = {"starts": op["starts"], "steps": op["steps"]}
-        everywhere = b.full(True, x.type.with_dtype(i1))
-        live = b.update_slice(everywhere, b.full(False, v.type.with_dtype(i1)), *dynamic, **place)
-        dv = b.slice(g, *dynamic, sizes=v.type.shape, **place)
-        return [(g, live), dv, *[None] * len(dynamic)]
 
     def simplify(b, op):
         x, v = op.operands[:2]
