@@ -48,7 +48,7 @@ from gradc.ir.types import ScalarType, TensorType, Type
 REGISTRY: dict[str, type[Op]] = {}
 _STATIC = (
     "infer", "evaluate", "vjp", "masked_vjp", "scalar", "samples", "simplify", "pieces", "identity",
-    "pretty", "verify", "combine",
+    "pretty", "verify", "combine", "finite_slope_at",
 )  # fmt: skip
 
 
@@ -106,6 +106,7 @@ class Op(Operation):
     isolated: ClassVar[bool] = False  # its regions see no values from outside (a function)
     cost: ClassVar[int] = 1  # arithmetic operations an element
     finite_slope: ClassVar[bool] = False  # its vjp multiplies by finite factors only (linear ops)
+    finite_slope_at: ClassVar[Any] = None  # finite_slope_at(op, k): that, for operand k of this op
     lowering: ClassVar[str] = ""  # the lowering class: "elementwise", "reduce", ...
     commutative: ClassVar[bool] = False
 

@@ -1,11 +1,12 @@
 """Which values need a gradient, and which cotangents need their mask kept.
 
-A value is active when it lies on a path from the inputs asked for to the outputs differentiated, through
-floating or complex values and operations that are not NOT_DIFFERENTIABLE.
+A value is active when it lies on a path from the inputs asked for to the outputs differentiated,
+through floating or complex values and operations that are not NOT_DIFFERENTIABLE.
 
-An active value is exposed when between the inputs and it stands an operation whose rule may multiply the
-cotangent by an infinity or NaN. Only there does a zero cotangent differ from an absent one (0 * inf is NaN),
-so only there does the chain rule carry a mask; elsewhere it applies the mask at once.
+An active value is exposed when between the inputs and it stands an operation whose rule may
+multiply the cotangent by an infinity or NaN. Only there does a zero cotangent differ from an absent
+one (0 * inf is NaN), so only there does the chain rule carry a mask; elsewhere it applies the mask
+at once.
 """
 
 from __future__ import annotations

@@ -1,20 +1,22 @@
 """The chain rule: the only adjoint driver.
 
-`Reverse` walks a list of operations backwards, asks each one's rule for the cotangents of its operands and
-adds them up. It works on any straight segment of a block, so a function (`differentiate`), the transposition
-of a linear segment (forward.py) and the body of a loop use the same code.
+`Reverse` walks a list of operations backwards, asks each one's rule for the cotangents of its
+operands and adds them up. It works on any straight segment of a block, so a function
+(`differentiate`), the transposition of a linear segment (forward.py) and the body of a loop use the
+same code.
 
-**Masked cotangents.** A cotangent is a pair (value, live): exactly zero where `live` is false, whatever `value`
-is there. Masks start at operations with a `masked_vjp` (select, maximum, clip) and at partial reads (slice,
-gather), whose operand is live only where it was read.
+**Masked cotangents.** A cotangent is a pair (value, live): exactly zero where `live` is false,
+whatever `value` is there. Masks start at operations with a `masked_vjp` (select, maximum, clip) and
+at partial reads (slice, gather), whose operand is live only where it was read.
 - Elementwise rules and reductions work on the unmasked value and keep `live`.
 - Rules that only move and add elements move `live` by running over booleans (masks.py).
 - A contraction takes the masked value, and its operands zeroed where nothing live meets them.
 - Every other rule gets the masked value.
-A mask is kept only where activity.py finds that it matters, and gradients at the end have it applied.
+A mask is kept only where activity.py finds that it matters, and gradients at the end have it
+applied.
 
-**Accumulation.** A rule may answer with an `Accumulate`, which adds into the operand's running cotangent; the
-driver makes a zero only when there is none yet.
+**Accumulation.** A rule may answer with an `Accumulate`, which adds into the operand's running
+cotangent; the driver makes a zero only when there is none yet.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from gradc.ir.builder import Builder
 from gradc.ir.core import UNKNOWN, Operation, Value
 from gradc.ir.diagnostic import IRError
 from gradc.ir.opdef import Accumulate
+from gradc.ir.ops.elementwise import defined_by
 from gradc.ir.ops.func import FuncOp
 from gradc.passes.activity import Activity, analyse, carries_gradient
 from gradc.passes.dce import dce
@@ -83,8 +86,8 @@ class Reverse:
     def run(self, ops: Sequence[Operation]) -> None:
         """Walk the operations, given in program order, from the last to the first."""
         for op in reversed(ops):
-            found = [self.cotangents.pop(value, None) for value in op.results]
-            if any(found):
+            found = [self._pop(value) for value in op.results]
+            if any(g is not None for g in found):
                 self.b.location = op.location.derived(self.role) if self.role else op.location
                 self._step(op, found)
 
@@ -92,6 +95,13 @@ class Reverse:
         """The cotangent of a value with its mask applied; None if nothing flowed there."""
         found = self.cotangents.get(value)
         return None if found is None else self._selected(found)
+
+    def _pop(self, value: Value) -> Cotangent | None:
+        """The finished cotangent of a value, with its mask where that matters."""
+        found = self.cotangents.pop(value, None)
+        if found is None or found.live is None or value in self.activity.exposed:
+            return found
+        return Cotangent(self._selected(found))
 
     # ------------------------------------------------------------------------------ one operation
 
@@ -139,10 +149,11 @@ class Reverse:
             )
         return entries
 
-    def _plain(self, op: Any, active: Sequence[bool], gs: Sequence[Value]) -> None:
+    def _plain(
+        self, op: Any, active: Sequence[bool], gs: Sequence[Value], rule: Any = None
+    ) -> None:
         """Any rule, on cotangents with their masks applied."""
-        rule = op.vjp if op.masked_vjp is None else op.masked_vjp
-        for k, entry in enumerate(self._rule(op, rule, self.b, gs)):
+        for k, entry in enumerate(self._rule(op, rule or op.vjp, self.b, gs)):
             if active[k]:
                 self._deliver(op, k, entry, None)
 
@@ -167,7 +178,8 @@ class Reverse:
                 self._deliver(op, k, entry, live)
 
     def _contraction(self, op: Any, active: Sequence[bool], g: Cotangent) -> None:
-        """No infinity may meet a dead element, so each operand is zeroed where its cotangent is dead:
+        """No infinity may meet a dead element, so each operand is zeroed where its cotangent is
+        dead:
         exactly there it meets no live one."""
         masks = MaskBuilder(self.b)
         found = self._rule(op, op.vjp, masks, [Mask(g.value.type, None, g.live)])
@@ -182,8 +194,7 @@ class Reverse:
 
     def _moves(self, op: Any, active: Sequence[bool], g: Cotangent) -> None:
         """A linear rule that moves and adds elements."""
-        exposed = any(a and v in self.activity.exposed for a, v in zip(active, op.operands))
-        if not exposed or op.masked_vjp is not None:
+        if not any(a and v in self.activity.exposed for a, v in zip(active, op.operands)):
             self._plain(op, active, [self._selected(g)])
             return
         masks = MaskBuilder(self.b)
@@ -191,7 +202,7 @@ class Reverse:
         try:
             lives = self._rule(op, op.vjp, masks, [start])
         except NoMask:
-            self._plain(op, active, [self._selected(g)])
+            self._plain(op, active, [self._selected(g)], op.masked_vjp)
             return
         accumulates = any(isinstance(entry, Accumulate) for entry in lives)
         selected = masks.summed or accumulates
@@ -245,17 +256,24 @@ class Reverse:
         self.cotangents[operand] = Cotangent(added, live)
 
     def _contribute(self, value: Value, new: Cotangent) -> None:
-        if new.live is not None and value not in self.activity.exposed:
-            new = Cotangent(self._selected(new))
         old = self.cotangents.get(value)
         if old is None:
             self.cotangents[value] = new
-            return
-        total = self.b.add(self._selected(old), self._selected(new))
-        live = None
-        if old.live is not None and new.live is not None:
-            live = old.live if old.live is new.live else self.b.logical_or(old.live, new.live)
-        self.cotangents[value] = Cotangent(total, live)
+        elif old.live is not None and old.live is new.live:
+            total = self.b.add(old.value, new.value)
+            self.cotangents[value] = Cotangent(total, old.live, old.clean and new.clean)
+        elif old.live is not None and new.live is not None and _opposite(old.live, new.live):
+            # One of the two everywhere, as in the two branches of a select: no sum is needed.
+            chosen = self.b.select(old.live, old.value, new.value)
+            self.cotangents[value] = Cotangent(chosen)
+        else:
+            total = self.b.add(self._selected(old), self._selected(new))
+            self.cotangents[value] = Cotangent(total, self._either(value, old.live, new.live))
+
+    def _either(self, value: Value, one: Value | None, other: Value | None) -> Value | None:
+        if one is None or other is None or value not in self.activity.exposed:
+            return None
+        return self.b.logical_or(one, other)
 
     def _selected(self, g: Cotangent) -> Value:
         return g.value if g.clean or g.live is None else self._select(g.live, g.value)
@@ -273,6 +291,15 @@ class Reverse:
             )
 
 
+def _opposite(one: Value, other: Value) -> bool:
+    """Whether one mask is the logical_not of the other."""
+    for x, y in ((one, other), (other, one)):
+        op = defined_by(x, "nd.logical_not")
+        if op is not None and op.operands[0] is y:
+            return True
+    return False
+
+
 def transpose(
     b: Builder,
     ops: Sequence[Operation],
@@ -282,8 +309,8 @@ def transpose(
 ) -> list[Value | None]:
     """Cotangents of `wanted`, given those of some values that `ops` (in program order) compute.
 
-    New operations go through `b`. None where nothing flows. Operations that turn out to be unneeded are
-    left for dce.
+    New operations go through `b`. None where nothing flows. Operations that turn out to be unneeded
+    are left for dce.
     """
     driver = Reverse(b, analyse(ops, wanted, [value for value, _ in cotangents]), role)
     for value, cotangent in cotangents:
@@ -327,14 +354,14 @@ def differentiate(
 ) -> FuncOp:
     """A function that returns `function`'s values and the gradients of its inputs `wrt`.
 
-    The result takes the inputs of `function`, with cotangents="arguments" also one cotangent for each
-    output differentiated (`outputs`, by default every floating or complex one), otherwise each such
-    cotangent is one. It returns the values (unless keep_values=False), then one gradient for each entry of
-    `wrt`, of exactly the input's type, zero where nothing flows. It is plain IR and may be differentiated
-    again.
+    The result takes the inputs of `function`, with cotangents="arguments" also one cotangent for
+    each output differentiated (`outputs`, by default every floating or complex one), otherwise each
+    such cotangent is one. It returns the values (unless keep_values=False), then one gradient for
+    each entry of `wrt`, of exactly the input's type, zero where nothing flows. It is plain IR and
+    may be differentiated again.
 
-    Raises NotDifferentiableInput for an input, IRError for an output that carries no gradient, and for an
-    operation without a rule.
+    Raises NotDifferentiableInput for an input, IRError for an output that carries no gradient, and
+    for an operation without a rule.
     """
     check_inputs(function, wrt)
     new = copy_function(function, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradc.ir.core import Block, Operation
+from gradc.passes.manager import Pass
 
 
 def has_effects(op: Operation) -> bool:
@@ -50,3 +51,10 @@ def dce(op: Operation) -> bool:
         for block in region.blocks:
             changed |= remove_dead_ops(block)
     return changed
+
+
+class DeadCode(Pass, name="dce"):
+    """Remove operations without effects whose results are not used."""
+
+    def run(self, op: Operation) -> None:
+        dce(op)

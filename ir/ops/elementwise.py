@@ -50,6 +50,12 @@ def is_constant(value: Any, number: float) -> bool:
     return found is not None and found == number and np.signbit(found) == np.signbit(number)
 
 
+def is_moderate(value: Any) -> bool:
+    """Whether each element is one known number by which any dtype can multiply and divide."""
+    number = constant_value(value)
+    return number is not None and 1e-4 < abs(number) < 1e4
+
+
 class Add(Elementwise, name="nd.add"):
     """Sum x + y. Numbers."""
 
@@ -112,6 +118,9 @@ class Mul(Elementwise, name="nd.mul"):
         x, y = op.operands
         return [b.mul(g, conj(b, y)), b.mul(g, conj(b, x))]
 
+    def finite_slope_at(op, k):
+        return is_moderate(op.operands[1 - k])
+
     def simplify(b, op):
         x, y = op.operands
         for value, factor in ((x, y), (y, x)):
@@ -137,6 +146,9 @@ class Div(Elementwise, name="nd.div"):
     def vjp(b, op, g):
         dx = b.div(g, conj(b, op.operands[1]))
         return [dx, b.neg(b.mul(dx, conj(b, op.result)))]
+
+    def finite_slope_at(op, k):
+        return k == 0 and is_moderate(op.operands[1])
 
     def simplify(b, op):
         x, y = op.operands
@@ -252,8 +264,6 @@ class Power(Elementwise, name="nd.power"):
             return [x]
         if exponent == 2:
             return [b.square(x)]  # as NumPy's x ** 2 does
-        if exponent == -1 and x.type.dtype.is_inexact:
-            return [b.reciprocal(x)]
         return None
 
 
