@@ -1,8 +1,8 @@
 """Text of attributes, types and locations: the exact form for MLIR and a short form for people.
 
 Attributes of ours (`#gradc.name<...>`) carry what builtin attributes cannot, and both mlir-opt and
-xDSL keep their text unchanged: complex numbers, ints beyond 64 bits, symbolic sizes, and arrays that
-are complex or hold NaN or infinities (xDSL misreads those in `dense`).
+xDSL keep their text unchanged: complex numbers, ints beyond 64 bits, symbolic sizes, and arrays
+that are complex or hold NaN or infinities (xDSL misreads those in `dense`).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def number_text(value: Any, type: ScalarType) -> str:
 
 
 def _element(value: Any, dtype: ScalarType) -> str:
-    """One element of an array. Readers go through float64: short digits only where that is exact."""
+    """One element of an array; in short digits where reading through float64 is exact."""
     if dtype.is_bool:
         return "true" if value else "false"
     if dtype.is_integer:

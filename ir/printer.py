@@ -1,8 +1,8 @@
 """The two textual forms of the IR.
 
-`print_module` writes the generic MLIR form, which `parser.py` reads back without loss and mlir-opt and
-xDSL accept. `print_pretty` writes a form for people: `%y = nd.tanh %x : tensor<4xf32>`. An operation
-whose pretty form differs from the default defines a static method
+`print_module` writes the generic MLIR form, which `parser.py` reads back without loss and mlir-opt
+and xDSL accept. `print_pretty` writes a form for people: `%y = nd.tanh %x : tensor<4xf32>`. An
+operation whose pretty form differs from the default defines a static method
 
     pretty(op, name) -> text before its region, or a tuple with one text before each region
 

@@ -109,8 +109,8 @@ class Instrumentation:
     print_after_all, print_after_change: print the IR to `stream` after each pass (that changed it)
     pretty:      in the form for people instead of the generic one
     verify_each: verify after each pass
-    reproducer:  on a crash write the program and the pipeline to this file; None for no file, "" for a
-                 new file in the system's temporary folder
+    reproducer:  on a crash write the program and the pipeline to this file; None for no file,
+                 "" for a new file in the system's temporary folder
     seconds:     gains the time that each pass took, by its text in the pipeline
     """
 
@@ -151,7 +151,7 @@ class PassManager:
         return str(self.pipeline)
 
     def run(self, op: Operation, instrumentation: Instrumentation | None = None) -> Operation:
-        """Run all passes on `op`, in place; `op` itself is returned. PassError when a pass fails."""
+        """Run all passes on `op`, in place, and return it. PassError when a pass fails."""
         wanted = instrumentation or Instrumentation()
         if op.name != self.pipeline.anchor:
             raise PipelineError(
