@@ -38,12 +38,8 @@ class Real(Elementwise, name="nd.real"):
         return [b.complex(g, b.zeros(g.type))]
 
     def simplify(b, op):
-        (z,) = op.operands
-        if made := defined_by(z, "nd.complex"):
-            return [made.operands[0]]
-        if conjugated := defined_by(z, "nd.conj"):
-            return [b.real(conjugated.operands[0])]
-        return None
+        made = defined_by(op.operands[0], "nd.complex")
+        return [made.operands[0]] if made else None
 
 
 class Imag(Elementwise, name="nd.imag"):
@@ -61,12 +57,8 @@ class Imag(Elementwise, name="nd.imag"):
         return [b.complex(b.zeros(g.type), g)]
 
     def simplify(b, op):
-        (z,) = op.operands
-        if made := defined_by(z, "nd.complex"):
-            return [made.operands[1]]
-        if conjugated := defined_by(z, "nd.conj"):
-            return [b.neg(b.imag(conjugated.operands[0]))]
-        return None
+        made = defined_by(op.operands[0], "nd.complex")
+        return [made.operands[1]] if made else None
 
 
 class Complex(Elementwise, name="nd.complex"):

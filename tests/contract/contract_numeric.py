@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from gradc.ir.types import from_numpy
+
 # (offset, weight): f'(x) h + O(h^7) is the sum of weight * (f(x + offset h) - f(x - offset h)).
 STENCIL = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))
 STEP = 1e-4
@@ -15,7 +17,13 @@ TOLERANCE = 2e-7
 Arrays = Sequence[np.ndarray]
 
 
+def inexact(arrays: Arrays) -> list[np.ndarray]:
+    """The floating and complex ones."""
+    return [x for x in arrays if from_numpy(x.dtype).is_inexact]
+
+
 def carries_gradient(x: np.ndarray) -> bool:
+    """Whether differences are accurate enough for a gradient in x."""
     return x.dtype in (np.float64, np.complex128)
 
 
