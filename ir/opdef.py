@@ -225,6 +225,12 @@ class Shape(Op):
     finite_slope = True
     lowering = "shape"
 
+    @staticmethod
+    def checked(op: Any) -> tuple[int, ...]:
+        """The axes of operand 0 whose index comes from data: operand 0 is read from an array there,
+        and an index out of range raises IndexError."""
+        return ()
+
 
 class Contract(Op):
     """nd.dot_general: sums of products over contracted dimensions, with batch dimensions."""

@@ -18,7 +18,7 @@ from gradc.ir.affine import AffineExpr, AffineMap
 from gradc.ir.builder import Builder
 from gradc.ir.core import Block, Operation, Region, Value
 from gradc.ir.opdef import Piece
-from gradc.ir.ops.kernel import IndexValue, Load, Masked, Yield
+from gradc.ir.ops.kernel import Bounded, IndexValue, Load, Masked, Yield
 from gradc.ir.types import TensorType, index
 
 
@@ -69,6 +69,8 @@ def is_inlined(op: Operation) -> bool:
         return True
     if kind == "creation":
         return not isinstance(op.attributes.get("value"), np.ndarray)
+    if kind == "store":
+        return op.source_map(op) is not None  # type: ignore[attr-defined]
     return kind == "shape" and op.pieces(op) is not None  # type: ignore[attr-defined]
 
 
@@ -118,6 +120,8 @@ class BodyWriter:
         if kind == "gather":
             place, checked = self.gathered(op, index)
             return self.load(op.operands[0], place, checked)
+        if kind == "store":
+            return self.stored(op, index)
         return self.pieces(op, index)
 
     def create(self, op: Operation, index: Index) -> Value:
@@ -155,11 +159,14 @@ class BodyWriter:
         shape = op.result.type.shape
         arrays = {p.operand for p in pieces}
         fill = op.fill  # type: ignore[attr-defined]
-        starts = [v for k, v in enumerate(op.operands) if k not in arrays and k != fill]
-        symbols = [self.symbol(self.scalar(v, ())) for v in starts]
+        dynamic = [v for k, v in enumerate(op.operands) if k not in arrays and k != fill]
+        symbols = self.starts(op, dynamic, op.operands[0].type.shape, shape) if dynamic else []
         if len(pieces) == 1 and fill is None:
             piece = pieces[0]
-            return self.scalar(op.operands[piece.operand], move(piece.map, index, symbols))
+            place = move(piece.map, index, symbols)
+            if checked := op.checked(op):  # type: ignore[attr-defined]
+                return self.load(op.operands[piece.operand], place, checked)
+            return self.scalar(op.operands[piece.operand], place)
         if fill is not None:
             found = self.scalar(op.operands[fill], ())
         else:
@@ -172,6 +179,41 @@ class BodyWriter:
 
             found = self.masked(found, index, piece.lower, piece.upper, shape, inside)
         return found
+
+    def starts(
+        self, op: Operation, dynamic: Sequence[Value], shape: Sequence[Any], sizes: Sequence[Any]
+    ) -> list[Place]:
+        """The dynamic starts of a sub-array, checked against the array's shape."""
+        found = []
+        axes = [k for k, start in enumerate(op.attributes["starts"]) if start is None]
+        for axis, value in zip(axes, dynamic, strict=True):
+            extent = op.attributes["steps"][axis] * (max(1, sizes[axis]) - 1)
+            scalar = self.scalar(value, ())
+            attributes = {"size": shape[axis], "extent": extent, "axis": axis}
+            found.append(self.symbol(self.builder.create(Bounded, [scalar], attributes)))
+        return found
+
+    def stored(self, op: Operation, index: Index) -> Value:
+        """An element of an array with a sub-array stored into it or added to it."""
+        array, source, *dynamic = op.operands
+        symbols = self.starts(op, dynamic, array.type.shape, source.type.shape)
+        place = move(op.source_map(op), index, symbols)  # type: ignore[attr-defined]
+        before = self.scalar(array, index)
+        adds = op.adds  # type: ignore[attr-defined]
+        other = self.builder.zeros(before.type) if adds else before
+        sizes = source.type.shape
+        # On an axis that the source covers as it stands nothing is outside: no bound is needed.
+        covered = zip(array.type.shape, sizes, place, index, strict=True)
+        bounds = [n if own == n and at == mine else None for own, n, at, mine in covered]
+        found = self.masked(
+            other, place, (0,) * len(sizes), sizes, bounds, lambda: self.scalar(source, place)
+        )
+        if not adds:
+            return found
+        self.builder.location = op.location
+        if before.type.dtype.is_bool:
+            return self.builder.logical_or(before, found)
+        return self.builder.add(before, found)
 
     def masked(
         self,

@@ -95,7 +95,7 @@ class Arrays:
                     self._make_root(value)
             elif is_root_op(op):
                 self.roots.update(op.results)
-            elif op.lowering == "gather":  # type: ignore[attr-defined]
+            elif op.lowering == "gather" or (op.lowering == "shape" and op.checked(op)):  # type: ignore[attr-defined]
                 self._make_root(op.operands[0])
 
     def _make_root(self, value: Value) -> None:

@@ -87,11 +87,6 @@ def region_map(starts: Any, steps: Any) -> AffineMap:
     return AffineMap(rank, symbols, tuple(exprs))
 
 
-def dynamic_axes(starts: Any) -> tuple[int, ...]:
-    """The array axes whose start comes from data, which are checked when the operation runs."""
-    return tuple(k for k, start in enumerate(starts) if start is None)
-
-
 def _is_block(op_starts: Any, steps: Any) -> bool:
     """A box at a fixed place, possibly reversed: what a pad can fill."""
     return None not in op_starts and all(step in (1, -1) for step in steps)
@@ -139,6 +134,10 @@ class Slice(Shape, name="nd.slice"):
             return b.accumulate_slice(running, g, *dynamic, starts=starts, steps=steps)
 
         return [Accumulate(add), *none]
+
+    @staticmethod
+    def checked(op: Any) -> tuple[int, ...]:
+        return tuple(k for k, start in enumerate(op["starts"]) if start is None)
 
     def pieces(op):
         sizes = op["sizes"]
@@ -235,9 +234,33 @@ def _store_samples(rng: np.random.Generator, dtype: ScalarType) -> Any:
 
 
 class _Store(Index):
-    """What update_slice and accumulate_slice share: operands (x, v, dynamic starts...)."""
+    """What update_slice and accumulate_slice share: operands (x, v, dynamic starts...).
 
+    `adds`: v is added to what is there, not put in its place. `source_map(op)` gives the index in v
+    of an element of the result, for unit steps; None for others.
+    """
+
+    lowering = "store"
+    adds = False
     finite_slope = True
+
+    @staticmethod
+    def source_map(op: Any) -> AffineMap | None:
+        starts, steps = op["starts"], op["steps"]
+        if any(step not in (1, -1) for step in steps):
+            return None
+        rank, symbols = len(starts), sum(start is None for start in starts)
+        exprs = []
+        symbol = rank
+        for axis, (start, step) in enumerate(zip(starts, steps, strict=True)):
+            expr = AffineExpr.dim(axis, rank + symbols)
+            if start is None:
+                expr = expr + AffineExpr.dim(symbol, rank + symbols) * -1
+                symbol += 1
+            else:
+                expr = expr + -start
+            exprs.append(expr * step)
+        return AffineMap(rank, symbols, tuple(exprs))
 
     def infer(x: Any, v: Any, *dynamic: Any, starts: Any, steps: Any) -> TensorType:
         expect_tensor(x, "operand 0")
@@ -282,6 +305,8 @@ class UpdateSlice(_Store, name="nd.update_slice"):
 
 class AccumulateSlice(_Store, name="nd.accumulate_slice"):
     """x with v added to its sub-array (i1: or-ed). dx = g; dv = g's sub-array."""
+
+    adds = True
 
     def evaluate(x: Any, v: Any, *dynamic: Any, starts: Any, steps: Any) -> np.ndarray:
         found = np.array(x)
