@@ -140,11 +140,20 @@ class _Bufferizer:
             return
         outs = [self.output(op, value, position) for value in op.results]
         operands = [self.buffers.get(v, v) for v in op.operands]
+        if isinstance(op, ContractKernel) and op.attributes.get("accumulate"):
+            if operands[2] is not outs[0]:
+                self.builder.create(Copy, [operands[2], outs[0]], {})
+                operands[2] = outs[0]
         if isinstance(op, Generic | Fusion | ContractKernel):
             regions = [region.clone(dict(self.buffers)) for region in op.regions]
             self.builder.create(type(op), [*operands, *outs], op.attributes, regions)
         else:
-            attributes = {"op": op.name, "attributes": dict(op.attributes), "outputs": len(outs)}
+            attributes = {
+                "op": op.name,
+                "attributes": dict(op.attributes),
+                "outputs": len(outs),
+                "shapes": tuple(v.type.shape for v in op.operands),
+            }
             self.builder.create(Apply, [*operands, *outs], attributes)
 
     def output(self, op: Operation, value: Value, position: int) -> Value:

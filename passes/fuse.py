@@ -54,7 +54,8 @@ class Fuser:
             node.inputs = set(arrays.reads_of_kept(op))
             loops = getattr(op, "loops", None)
             if loops is not None:
-                node.sizes, node.reads, node.writes = loops(op)
+                node.sizes, node.reads, written = loops(op)
+                node.writes = {op.result: written}
             self.add(node)
             return
         for value in op.results:

@@ -228,6 +228,11 @@ class NonZero(Index, name="nd.nonzero"):
             raise TypeRuleError(f"expected `size` to be the name of a size, got {size!r}")
         return (TensorType((Dim(size),), i64),) * mask.rank
 
+    @staticmethod
+    def capacity(op: Any) -> dict[str, int]:
+        """Upper bounds of the sizes that are born here."""
+        return {op["size"]: op.operands[0].type.size}
+
     def evaluate(mask: Any, *, size: str) -> tuple[np.ndarray, ...]:
         return tuple(k.astype(np.int64) for k in np.nonzero(mask))
 

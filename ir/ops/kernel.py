@@ -20,6 +20,8 @@ from gradc.ir.affine import AffineMap
 from gradc.ir.core import Region
 from gradc.ir.diagnostic import TypeRuleError
 from gradc.ir.opdef import REGISTRY, Loop, Op
+from gradc.ir.ops.arith import attribute_type
+from gradc.ir.type_rules import expect_dtype
 from gradc.ir.types import INTEGERS, MemRefType, ScalarType, TensorType, Type, from_numpy, index, to_numpy
 
 COMBINE: dict[str, np.ufunc] = {
@@ -141,6 +143,25 @@ class Load(Loop, name="kernel.load"):
         return np.asarray(array)[tuple(place)]
 
 
+class Bounded(Loop, name="kernel.bounded"):
+    """An index read from data, checked: 0 <= value and value, value + extent < size, else IndexError.
+
+    `axis` is the array axis that it indexes, for the message.
+    """
+
+    effects = True
+
+    def infer(value: Any, *, size: int, extent: int, axis: int) -> TensorType:
+        return expect_dtype(value, INTEGERS)
+
+    def evaluate(value: Any, *, size: int, extent: int, axis: int) -> Any:
+        for at in (np.asarray(value), np.asarray(value) + extent):
+            if np.any((at < 0) | (at >= size)):
+                bad = at[(at < 0) | (at >= size)].ravel()[0]
+                raise IndexError(f"index {bad} is out of bounds for axis {axis} with size {size}")
+        return value
+
+
 class IndexValue(Loop, name="kernel.index"):
     """An affine expression of the dims as a number: operands dims, attributes `map` (one result), `dtype`."""
 
@@ -233,16 +254,17 @@ class ContractKernel(Loop, name="kernel.contract"):
 
     @staticmethod
     def loops(op: Any) -> Any:
-        """For the fuser: the batch loops, how the operands are read in them, and how it writes."""
+        """The batch loops' sizes, and the loop of each axis of the operands and of the result."""
         batch = op["batch"]
         sizes = tuple(op.operands[0].type.shape[a] for a in batch[0])
         reads: dict[Any, Any] = {}
         for value, axes in zip(op.operands, batch):
             access = tuple(axes.index(k) if k in axes else None for k in range(value.type.rank))
             reads.setdefault(value, []).append(access)
-        for value in op.operands[2:]:
-            reads.setdefault(value, []).append(_batch_dims(op["perm"], len(sizes)))
-        return sizes, reads, {op.result: _batch_dims(op["perm"], len(sizes))}
+        written = _batch_dims(op["perm"], len(sizes))
+        if op.attributes.get("accumulate"):
+            reads.setdefault(op.operands[2], []).append(written)
+        return sizes, reads, written
 
     def interpret(self, run: Callable[..., Any], arrays: Sequence[Any]) -> tuple[Any, ...]:
         x, y, *rest = arrays
@@ -276,27 +298,32 @@ class Einsum(Op, name="kernel.einsum"):
 
 
 class Number(Loop, name="kernel.number"):
-    """A run-time number of the program: `value` (int or float), `type` (index, f32 or f64)."""
+    """A run-time number of the program, never part of its code: `value` is an index, f32 or f64 attribute."""
 
-    def infer(*, value: Any, type: ScalarType) -> ScalarType:
-        return type
+    def infer(*, value: Any) -> ScalarType:
+        return attribute_type(value)
 
-    def evaluate(*, value: Any, type: ScalarType) -> Any:
-        return np.asarray(value, to_numpy(type))
+    def evaluate(*, value: Any) -> Any:
+        return np.asarray(getattr(value, "value", value), to_numpy(attribute_type(value)))
 
 
 class Apply(Loop, name="kernel.apply"):
     """An operation that is no nest, in buffer form: `op` names it, `attributes` are its own.
 
-    Operands: its inputs, then `outputs` output buffers.
+    Operands: its inputs, then `outputs` output buffers. `shapes` are the inputs' shapes as tensors, in
+    which sizes known at run time are Dims.
     """
 
-    def infer(*types: Type, op: str, attributes: Any, outputs: int) -> tuple[Type, ...]:
+    def infer(
+        *types: Type, op: str, attributes: Any, outputs: int, shapes: Any
+    ) -> tuple[Type, ...]:
         if op not in REGISTRY:
             raise TypeRuleError(f"unknown operation {op!r}")
         return ()
 
-    def evaluate(*arrays: Any, op: str, attributes: Any, outputs: int) -> tuple[Any, ...]:
+    def evaluate(
+        *arrays: Any, op: str, attributes: Any, outputs: int, shapes: Any
+    ) -> tuple[Any, ...]:
         evaluate = REGISTRY[op].evaluate
         assert evaluate is not None
         inputs, outs = arrays[: len(arrays) - outputs], arrays[len(arrays) - outputs :]

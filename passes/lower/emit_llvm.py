@@ -1,12 +1,13 @@
 """A loop-level function as LLVM text, with an entry that Python calls.
 
-In: `func.func` over memrefs (inputs, outputs, constants, last the arena), without results, of `scf`,
-`arith`, `math`, `complex`, `memref` and the `kernel` operations of this level. Out: a `NativeModule`. Index constants
-above 16 become run-time numbers, so that the text, which is the key of the code caches, holds no size.
+In: `func.func` over memrefs (inputs, outputs, constants, last the arena), without results, of
+`scf`, `arith`, `math`, `complex`, `memref` and the `kernel` operations of this level. Out: a
+`NativeModule`. Index constants above 16 become run-time numbers, so that the text, which is the key
+of the code caches, holds no size.
 
-The entry is a METH_FASTCALL function. Its arguments are ndarrays: the buffers in the order of the function's, then
-numbers (int64, followed by what the arguments are checked against), floats (float64), arena (uint8) and
-record (int64, see ir/program.py). It returns a status as a Python int.
+The entry is a METH_FASTCALL function. Its arguments are ndarrays: the buffers in the order of the
+function's, then numbers (int64, followed by what the arguments are checked against), floats
+(float64), arena (uint8) and record (int64, see ir/program.py). It returns a status as a Python int.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""One LLVM function under construction: names of values, lines, blocks, buffers and their alias scopes."""
+"""One LLVM function under construction: names of values, lines, blocks, buffers and their alias
+scopes."""
 
 from __future__ import annotations
 
@@ -198,7 +199,8 @@ class FunctionEmitter:
 
     def set_scopes(self, nest: Operation) -> None:
         """Give every buffer that `nest` uses a scope of its own, disjoint from those that it cannot
-        overlap. Scopes live as long as one nest, since the lists grow with the square of the buffers."""
+        overlap. Scopes live as long as one nest, since the lists grow with the square of the
+        buffers."""
         roots: dict[Value, tuple[Any, int, int] | None] = {}
         for op in nest.walk():
             for value in op.operands:

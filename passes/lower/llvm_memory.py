@@ -104,7 +104,8 @@ def _copy_axes(
 
 
 def counted_loop(e: FunctionEmitter, lower: str, upper: str, step: str) -> Any:
-    """Yields the index once, inside an emitted loop: `for index in counted_loop(...)` is its body."""
+    """Yields the index once, inside an emitted loop: `for index in counted_loop(...)` is its
+    body."""
     head, body, done = e.label("head"), e.label("body"), e.label("done")
     before = e.block
     e.jump(head)

@@ -1,4 +1,5 @@
-"""What all functions of an emitted LLVM module share: numbers, declarations, metadata, error sites."""
+"""What all functions of an emitted LLVM module share: numbers, declarations, metadata, error
+sites."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Scalar operations (`arith`, `math`, `complex`) as LLVM instructions.
 
-Half precision computes in f32 and rounds after each operation. Floating operations may contract into fused
-multiply-adds unless their `fastmath` says otherwise; reassociation is only where it allows it. No operation
-assumes the absence of NaN or infinities.
-"""
+Half precision computes in f32 and rounds after each operation. Floating operations may contract
+into fused multiply-adds unless their `fastmath` says otherwise; reassociation is only where it
+allows it. No operation assumes the absence of NaN or infinities. """
 
 from __future__ import annotations
 
@@ -41,8 +40,6 @@ INTEGER_BINARY: dict[type[Operation], str] = {
 INTRINSICS: dict[type[Operation], str] = {
     arith.MaximumF: "maximum",
     arith.MinimumF: "minimum",
-    arith.MaxNumF: "maxnum",
-    arith.MinNumF: "minnum",
     arith_integers.MaxSI: "smax",
     arith_integers.MinSI: "smin",
     arith_integers.MaxUI: "umax",
@@ -194,6 +191,17 @@ def _intrinsic(e: FunctionEmitter, op: Operation) -> None:
         _finish(e, op, name)
     else:
         e.define(op, name)
+
+
+@emits(arith.MaxNumF, arith.MinNumF)
+def _extreme_number(e: FunctionEmitter, op: Operation) -> None:
+    """By comparison: for half precision the intrinsic would become a call of fmaxf."""
+    t, (x, y) = _wide_operands(e, op)
+    predicate = "ogt" if isinstance(op, arith.MaxNumF) else "olt"
+    better = e.assign(f"fcmp {predicate} {t} {x}, {y}")
+    no_number = e.assign(f"fcmp uno {t} {y}, {y}")
+    first = e.assign(f"or i1 {better}, {no_number}")
+    _finish(e, op, e.assign(f"select i1 {first}, {t} {x}, {t} {y}"))
 
 
 @emits(math.AbsI, math.CountLeadingZeros)

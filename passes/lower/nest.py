@@ -1,0 +1,397 @@
+"""Emission of a loop tree: kernels as loops over scalar code.
+
+Scalar operations stand at the shallowest loop whose indices they use. Reductions whose inner loops are all
+reduced are carried in registers; others are accumulated in memory, which is set to the neutral element first.
+Long sums are split into blocks whose totals are added with an error term, so that their accuracy does not
+fall with the length. A large outermost loop is cut into jobs of a number that depends on the sizes alone;
+each job has its own partial results, combined in order, so that results do not depend on the threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradc.ir.builder import Builder
+from gradc.ir.core import Operation, TypedNumber, Value
+from gradc.ir.opdef import REGISTRY
+from gradc.ir.ops import scf
+from gradc.ir.ops.kernel import ContractKernel, Number
+from gradc.ir.types import Dim, ScalarType, index
+from gradc.passes.lower.access import Array, index_constant, load, store
+from gradc.passes.lower.accumulate import (
+    BLOCK,
+    blocked,
+    combine_scalars,
+    neutral,
+    partial_dtype,
+)
+from gradc.passes.lower.arithmetic import Arithmetic
+from gradc.passes.lower.body import BodyEmitter
+from gradc.passes.lower.context import Context
+from gradc.passes.lower.gemm import emit_gemm
+from gradc.passes.lower.scalar_value import Scalar
+from gradc.passes.lower.scalars import ScalarBuilder
+from gradc.passes.lower.tree import Kernel, Loop, Output, build, describe, shared_loops
+
+# Scalar operations per job of a parallel loop, and the most jobs of one loop.
+JOB_WORK = 32768
+MOST_JOBS = 16
+# The most bytes that partial results of all jobs may take.
+MOST_PARTIAL_BYTES = 4 << 20
+
+Key = tuple[Kernel, int]
+
+
+class NestEmitter:
+    """Emits one top-level kernel or fusion."""
+
+    def __init__(self, context: Context, ops: Sequence[Operation], targets: dict[Any, list[Array]]):
+        """targets: for each escaping result (the tensor value, or (op, position)) its arrays."""
+        self.context = context
+        self.targets = targets
+        self.kernels = [describe(op) for op in ops]
+        self.items = build(self.kernels)
+        self.arrays = dict(context.arrays)
+        self.registers: dict[Value, Scalar] = {}
+        self.bodies: dict[Kernel, BodyEmitter] = {}
+        self.partials: dict[Key, Array] = {}
+
+    # ------------------------------------------------------------------ storage
+
+    def target(self, kernel: Kernel, output: Output) -> list[Array]:
+        """The arrays outside the nest that an output goes to."""
+        key = output.value if output.value is not None else (kernel.op, output.position)
+        return self.targets.get(key, [])
+
+    def place_inner_values(self, b: Builder, job: Value | None, jobs: int) -> None:
+        """Storage for values that live only inside the nest."""
+        wanted: list[tuple[Value, frozenset[int], tuple[int, ...], ScalarType]] = []
+        consumers: dict[Value, list[Kernel]] = {}
+        for kernel in self.kernels:
+            for value in kernel.reads:
+                consumers.setdefault(value, []).append(kernel)
+        for kernel in self.kernels:
+            for output in kernel.outputs:
+                value = output.value
+                if value is None:
+                    continue
+                escaping = self.target(kernel, output)
+                if escaping:
+                    self.arrays[value] = escaping[0]
+                    continue
+                depth = shared_loops(kernel, consumers.get(value, []))
+                dropped = frozenset(k for k, d in enumerate(output.dims) if d < depth)
+                if len(dropped) == len(output.dims) and kernel.rank and not is_contract(kernel):
+                    continue  # a register
+                shape = [self.static(kernel.sizes[d]) for d in output.dims]
+                kept = tuple(n for k, n in enumerate(shape) if k not in dropped)
+                wanted.append((value, dropped, kept, output.dtype))
+        spaces = [(shape, dtype) for _, _, shape, dtype in wanted]
+        buffers = self.context.scratch.locals(b, spaces, job, jobs)
+        for (value, dropped, _, dtype), buffer in zip(wanted, buffers, strict=True):
+            self.arrays[value] = Array(buffer, dtype, dropped)
+
+    def static(self, size: Any) -> int:
+        return self.context.scratch.capacity(size)
+
+    # ------------------------------------------------------------------ the tree
+
+    def emit(self, b: Builder) -> None:
+        for item in self.items:
+            jobs = self.jobs(item)
+            if isinstance(item, Loop) and jobs is not None and len(self.items) == 1:
+                self.emit_parallel(b, item, jobs)
+                return
+        self.start(b, None, 1)
+        self.emit_items(b, self.items, [], {})
+
+    def start(self, b: Builder, job: Value | None, jobs: int) -> None:
+        self.place_inner_values(b, job, jobs)
+        for kernel in self.kernels:
+            if not is_contract(kernel):
+                self.bodies[kernel] = BodyEmitter(kernel, self.arrays, self.registers)
+
+    def jobs(self, item: Loop | Kernel) -> int | None:
+        """Into how many jobs to cut an outermost loop; None to leave it serial."""
+        if not isinstance(item, Loop) or isinstance(item.size, Dim):
+            return None
+        if all(isinstance(n, int) and n <= 16 for k in item.kernels for n in k.sizes):
+            return None
+        work = 0
+        partial = 0
+        for kernel in item.kernels:
+            points = 1
+            for n in kernel.sizes:
+                points *= self.static(n)
+            if is_contract(kernel):
+                x = kernel.op.operands[0].type
+                depth = 1
+                for a in kernel.op.attributes["contract"][0]:
+                    depth *= x.shape[a]
+                out = kernel.op.operands[-1] if not kernel.op.results else kernel.op.results[0]
+                size = 1
+                for n in out.type.shape:
+                    size *= n
+                work += size * depth // 8
+                continue
+            work += points * sum(getattr(op, "cost", 1) for op in kernel.op.body.ops)
+            for output in kernel.outputs:
+                if 0 not in output.dims:
+                    kept = output.dtype.itemsize
+                    for d in output.dims:
+                        kept *= self.static(kernel.sizes[d])
+                    partial += kept
+        jobs = min(MOST_JOBS, item.size, max(1, work // JOB_WORK))
+        while jobs > 1 and jobs * partial > min(MOST_PARTIAL_BYTES, 2 * work):
+            jobs //= 2
+        return int(jobs)
+
+    def emit_parallel(self, b: Builder, loop: Loop, jobs: int) -> None:
+        """Cut the outermost loop into jobs; combine their partial results in order."""
+        count = number(b, jobs)
+        size = self.size(b, loop.size)
+        zero, one = index_constant(b, 0), index_constant(b, 1)
+        reduced = [
+            (kernel, output)
+            for kernel in loop.kernels
+            for output in kernel.outputs
+            if 0 not in output.dims and kernel.rank
+        ]
+        for kernel, output in reduced:
+            shape = tuple(self.static(kernel.sizes[d]) for d in output.dims)
+            dtype = partial_dtype(output.combine, output.dtype)
+            buffer = self.context.scratch.shared(b, (jobs, *shape), dtype)
+            self.partials[(kernel, output.position)] = Array(buffer, dtype)
+
+        def body(inner: Builder, job: Value) -> None:
+            inner.location = b.location
+            a = Arithmetic(inner)
+            low = a.emit(_DIVUI, a.mul(job, size), count)
+            high = a.emit(_DIVUI, a.mul(a.add(job, one), size), count)
+            self.start(inner, job, jobs)
+            self.emit_loop(inner, loop, [], {}, (low, high), job)
+
+        work = {"gradc.work": JOB_WORK if jobs > 1 else 1}
+        scf.parallel(b, [zero], [count], [one], body, work)
+        for kernel, output in reduced:
+            self.combine_partials(b, kernel, output, count)
+
+    def combine_partials(self, b: Builder, kernel: Kernel, output: Output, count: Value) -> None:
+        partial = self.partials[(kernel, output.position)]
+
+        def at(inner: Builder, ivs: list[Value]) -> None:
+            start = neutral(inner, output.combine, output.dtype)
+
+            def step(deep: Builder, job: Value, *carried: Value) -> Sequence[Value]:
+                value = load(deep, partial, [job, *ivs])
+                held = Scalar(start.dtype, carried)
+                return combine_scalars(deep, output.combine, held, value).parts
+
+            zero, one = index_constant(inner, 0), index_constant(inner, 1)
+            parts = scf.for_(inner, zero, count, one, start.parts, step)
+            for array in self.target(kernel, output):
+                merged = Scalar(start.dtype, tuple(parts))
+                store(inner, convert_to(inner, merged, array.dtype), array, ivs)
+
+        self.over(b, [kernel.sizes[d] for d in output.dims], at)
+
+    def over(
+        self, b: Builder, sizes: Sequence[Any], body: Callable[[Builder, list[Value]], None]
+    ) -> None:
+        """Plain loops over sizes around body(builder, indices)."""
+
+        def level(inner: Builder, k: int, ivs: list[Value]) -> None:
+            if k == len(sizes):
+                body(inner, ivs)
+                return
+            self.counted(inner, sizes[k], lambda deep, iv: level(deep, k + 1, [*ivs, iv]))
+
+        level(b, 0, [])
+
+    def counted(self, b: Builder, size: Any, body: Callable[[Builder, Value], None]) -> None:
+        def step(inner: Builder, iv: Value) -> Sequence[Value]:
+            inner.location = b.location
+            body(inner, iv)
+            return ()
+
+        zero, one = index_constant(b, 0), index_constant(b, 1)
+        scf.for_(b, zero, self.size(b, size), one, (), step)
+
+    def size(self, b: Builder, size: Any) -> Value:
+        return self.context.sizes[size.name] if isinstance(size, Dim) else index_constant(b, size)
+
+    # ------------------------------------------------------------------ loops
+
+    def emit_items(
+        self,
+        b: Builder,
+        items: Sequence[Loop | Kernel],
+        ivs: list[Value],
+        carried: dict[Key, Scalar],
+        job: Value | None = None,
+    ) -> None:
+        """Emit a level of the tree; `carried` (partial results in registers) is updated."""
+        for item in items:
+            if isinstance(item, Loop):
+                self.emit_loop(b, item, ivs, carried, None, job)
+            elif is_contract(item):
+                self.emit_contract(b, item, ivs)
+            else:
+                self.emit_point(b, item, ivs, carried, job)
+
+    def emit_loop(
+        self,
+        b: Builder,
+        loop: Loop,
+        ivs: list[Value],
+        carried: dict[Key, Scalar],
+        bounds: tuple[Value, Value] | None,
+        job: Value | None,
+    ) -> None:
+        depth = loop.depth
+        keys: list[Key] = []
+        starts: list[Scalar] = []
+        for kernel in loop.kernels:
+            if is_contract(kernel):
+                continue
+            self.bodies[kernel].hoist(b, ivs)
+            for output in kernel.outputs:
+                register = output.register_from(kernel.rank)
+                if output.combine and output.first_reduced(kernel.rank) == depth < register:
+                    self.clear(b, kernel, output, ivs, job)
+                if output.combine and register <= depth:
+                    key = (kernel, output.position)
+                    keys.append(key)
+                    fresh = register == depth
+                    starts.append(
+                        neutral(b, output.combine, output.dtype) if fresh else carried[key]
+                    )
+        low, high = bounds or (index_constant(b, 0), self.size(b, loop.size))
+
+        def run(inner: Builder, iv: Value, values: list[Scalar]) -> list[Scalar]:
+            inner.location = b.location
+            state = dict(zip(keys, values, strict=True))
+            self.emit_items(inner, loop.children, [*ivs, iv], state, job)
+            return [state[k] for k in keys]
+
+        innermost = all(isinstance(c, Kernel) for c in loop.children)
+        combines = [kernel.outputs[position].combine for kernel, position in keys]
+        size = self.static(loop.size)
+        results = blocked(b, low, high, combines, starts, run, innermost and size > 2 * BLOCK)
+        carried.update(zip(keys, results, strict=True))
+        for kernel, position in keys:
+            output = kernel.outputs[position]
+            if output.register_from(kernel.rank) == depth:
+                self.finish(b, kernel, output, ivs, carried.pop((kernel, position)), job)
+                # The value is complete unless outer loops add to it.
+
+    def storage(self, kernel: Kernel, output: Output, job: Value | None) -> list[Array]:
+        """Where an output is written, the job's partial array where there is one."""
+        partial = self.partials.get((kernel, output.position))
+        if partial is not None:
+            return [partial]
+        found = list(self.target(kernel, output))
+        if output.value is not None and output.value in self.arrays and not found:
+            found.append(self.arrays[output.value])
+        return found
+
+    def indices(self, output: Output, array: Array, ivs: Sequence[Value], job: Value | None) -> Any:
+        own = array.kept([ivs[d] for d in output.dims])
+        return [job, *own] if array in self.partials.values() else own
+
+    def clear(
+        self, b: Builder, kernel: Kernel, output: Output, ivs: list[Value], job: Value | None
+    ) -> None:
+        """Set an accumulator in memory to the neutral element, for the axes of inner loops."""
+        inner_dims = [d for d in sorted(output.dims) if d >= len(ivs)]
+
+        def at(inner: Builder, more: list[Value]) -> None:
+            full: dict[int, Value] = dict(enumerate(ivs))
+            full.update(zip(inner_dims, more, strict=True))
+            value = neutral(inner, output.combine, output.dtype)
+            for array in self.storage(kernel, output, job):
+                ordered = [full.get(d) for d in range(kernel.rank)]
+                place = self.indices(output, array, ordered, job)  # type: ignore[arg-type]
+                store(inner, convert_to(inner, value, array.dtype), array, place)
+
+        self.over(b, [kernel.sizes[d] for d in inner_dims], at)
+
+    def finish(
+        self,
+        b: Builder,
+        kernel: Kernel,
+        output: Output,
+        ivs: list[Value],
+        value: Scalar,
+        job: Value | None,
+    ) -> None:
+        """A value is complete over its register loops: store it, or merge it into memory."""
+        merge = output.combine and output.first_reduced(kernel.rank) < output.register_from(
+            kernel.rank
+        )
+        arrays = self.storage(kernel, output, job)
+        for array in arrays:
+            place = self.indices(output, array, ivs, job)
+            whole = value
+            if merge:
+                whole = combine_scalars(b, output.combine, load(b, array, place), value)
+            store(b, convert_to(b, whole, array.dtype), array, place)
+        if output.value is not None and not arrays:
+            self.registers[output.value] = convert_to(b, value, output.dtype)
+
+    def emit_contract(self, b: Builder, kernel: Kernel, ivs: list[Value]) -> None:
+        """A batched product at the open batch loops; what it accumulates onto is copied first."""
+        op = kernel.op
+        out = self.storage(kernel, kernel.outputs[0], None)[0]
+        if op.attributes.get("accumulate"):
+            start = self.arrays[op.operands[2]]
+            if start.buffer is not out.buffer:
+                perm = op.attributes["perm"]
+                shape = op.operands[2].type.shape
+                inner_axes = [k for k, p in enumerate(perm) if p >= kernel.rank]
+
+                def at(inner: Builder, more: list[Value]) -> None:
+                    rest = iter(more)
+                    place = [ivs[p] if p < kernel.rank else next(rest) for p in perm]
+                    value = load(inner, start, start.kept(place))
+                    store(inner, value, out, out.kept(place))
+
+                self.over(b, [shape[k] for k in inner_axes], at)
+        emit_gemm(b, kernel, ivs, self.arrays, out)
+
+    def emit_point(
+        self,
+        b: Builder,
+        kernel: Kernel,
+        ivs: list[Value],
+        carried: dict[Key, Scalar],
+        job: Value | None,
+    ) -> None:
+        """The scalar code of a kernel inside all its loops."""
+        scalars = self.bodies[kernel].finish(b, ivs)
+        for output, scalar in zip(kernel.outputs, scalars, strict=True):
+            key = (kernel, output.position)
+            if output.combine and output.register_from(kernel.rank) < kernel.rank:
+                carried[key] = combine_scalars(b, output.combine, carried[key], scalar, fast=True)
+            else:
+                self.finish(b, kernel, output, ivs, scalar, job)
+
+
+def convert_to(b: Builder, scalar: Scalar, dtype: ScalarType) -> Scalar:
+    """A partial result in the dtype of the array that takes it."""
+    return scalar if scalar.dtype is dtype else ScalarBuilder(b).convert(scalar, dtype)
+
+
+def is_contract(kernel: Kernel) -> bool:
+    return isinstance(kernel.op, ContractKernel)
+
+
+def number(b: Builder, value: int) -> Value:
+    """A run-time number of the program as an index."""
+    found: Value = b.create(Number, (), {"value": TypedNumber(value, index)})
+    return found
+
+
+_DIVUI: Any = REGISTRY["arith.divui"]
+
