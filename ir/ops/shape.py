@@ -51,12 +51,6 @@ def expect_shape(shape: Any, what: str = "shape") -> None:
         raise TypeRuleError(f"expected {what} to be a tuple of sizes, got {shape!r}")
 
 
-def splat(b: Any, op: Any) -> Any:
-    """A move of one number repeated is that number repeated."""
-    number = constant_value(op.operands[0])
-    return None if number is None else [b.full(number, op.result.type)]
-
-
 def defined_by(value: Any, name: str) -> Any:
     """The operation that defines `value` if it is called `name`, else None."""
     op = value.defining_op
@@ -100,7 +94,7 @@ class Broadcast(Shape, name="nd.broadcast"):
         if inner := defined_by(x, "nd.broadcast"):
             placed = tuple(dims[d] for d in inner["dims"])
             return [b.broadcast(inner.operands[0], shape=shape, dims=placed)]
-        return splat(b, op)
+        return None
 
     samples = shape_samples(
         ((3,), {"shape": (2, 3), "dims": (1,)}),
@@ -141,7 +135,7 @@ class Reshape(Shape, name="nd.reshape"):
             return [x]
         if inner := defined_by(x, "nd.reshape"):
             return [b.reshape(inner.operands[0], shape=op["shape"])]
-        return splat(b, op)
+        return None
 
     samples = shape_samples(
         ((6,), {"shape": (2, 3)}),
@@ -234,7 +228,7 @@ class Transpose(Shape, name="nd.transpose"):
         if inner := defined_by(x, "nd.transpose"):
             composed = tuple(inner["perm"][p] for p in perm)
             return [b.transpose(inner.operands[0], perm=composed)]
-        return splat(b, op)
+        return None
 
     samples = shape_samples(
         ((2, 3), {"perm": (1, 0)}),

@@ -18,7 +18,6 @@ import numpy as np
 from gradc.ir.affine import AffineExpr, AffineMap
 from gradc.ir.diagnostic import TypeRuleError
 from gradc.ir.opdef import Accumulate, Index, Invalid, Piece, Sample, Samples, Shape
-from gradc.ir.ops.creation import constant_value
 from gradc.ir.ops.sampling import uniform
 from gradc.ir.ops.shape import defined_by, expect_shape
 from gradc.ir.type_rules import expect_dtype, expect_tensor
@@ -146,13 +145,10 @@ class Slice(Shape, name="nd.slice"):
     def simplify(b, op):
         x, *dynamic = op.operands
         starts, sizes, steps = op["starts"], op["sizes"], op["steps"]
-        number = constant_value(x)
         if dynamic:
             return None  # an operand out of range must stay an error
         if x.type.shape == sizes and all(n == 1 or step == 1 for n, step in zip(sizes, steps)):
             return [x]
-        if number is not None:
-            return [b.full(number, op.result.type)]
         if inner := defined_by(x, "nd.slice"):
             if None in inner["starts"]:
                 return None
