@@ -1,8 +1,7 @@
 """The hand-over from passes to runtime: a frozen `Program` of steps over arrays.
 
-The passes write it (`passes/lower/plan.py`), the runtime executes it (`runtime/executor.py`); neither
-imports the other.
-"""
+The passes write it (`passes/lower/plan.py`), the runtime executes it (`runtime/executor.py`);
+neither imports the other. """
 
 from __future__ import annotations
 
@@ -66,9 +65,8 @@ class ErrorSite:
 class NativeModule:
     """LLVM text with one entry function, and the run-time numbers that belong to this use of it.
 
-    The text holds no size above 16, so that modules for other array lengths share their machine code.
-    sizes: names of the Dims whose values the code writes into the record
-    """
+    The text holds no size above 16, so that modules for other array lengths share their machine
+    code. sizes: names of the Dims whose values the code writes into the record """
 
     text: str
     entry: str

@@ -20,11 +20,13 @@ class ArgumentError(GradcError, TypeError):
 
 
 class LayoutError(GradcError):
-    """This build of Python or NumPy keeps arrays in memory in another way than native code expects."""
+    """This build of Python or NumPy keeps arrays in memory in another way than native code
+    expects."""
 
 
 def check_layout() -> None:
-    """Compare the fields of an array object with what native code reads; LayoutError if they differ."""
+    """Compare the fields of an array object with what native code reads; LayoutError if they
+    differ."""
     sample = np.zeros((3, 5), np.float32)
     offsets = {
         8: id(np.ndarray),  # the object's type

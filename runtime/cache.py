@@ -1,10 +1,10 @@
 """The cache of machine code on disk.
 
-One file a module: a header with a checksum, then the object code; nothing is unpickled. The folder belongs to
-the user alone (0700). Files are written under another name and renamed, so concurrent processes see whole files or
-none. A damaged entry, or one that someone else owns, is ignored and written anew. A folder that is missing, full or
-read-only costs compile time and one warning, nothing else.
-"""
+One file a module: a header with a checksum, then the object code; nothing is unpickled. The folder
+belongs to the user alone (0700). Files are written under another name and renamed, so concurrent
+processes see whole files or none. A damaged entry, or one that someone else owns, is ignored and
+written anew. A folder that is missing, full or read-only costs compile time and one warning,
+nothing else. """
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def folder() -> Path:
 
 
 def key(text: str, target: str) -> str:
-    """The name of a module's entry: a digest of its text and of all that machine code depends on."""
+    """The name of a module's entry: a digest of its text and of all that machine code depends
+    on."""
     return _digest(f"{target}\n{text}".encode()).hex()
 
 
@@ -99,9 +100,10 @@ def _warn(error: BaseException) -> None:
     global _warned
     if not _warned:
         _warned = True
+        place = os.environ.get("GRADC_CACHE_DIR") or "its cache folder"
         warnings.warn(
-            f"gradc cannot keep compiled code in {os.environ.get('GRADC_CACHE_DIR') or 'its cache folder'}"
-            f" ({error}): every process compiles again. Set GRADC_CACHE_DIR to a folder of your own.",
+            f"gradc cannot keep compiled code in {place} ({error}): every process compiles again. "
+            "Set GRADC_CACHE_DIR to a folder of your own.",
             RuntimeWarning,
             stacklevel=2,
         )

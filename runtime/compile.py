@@ -1,8 +1,8 @@
-"""LLVM text to machine code, through Numba's code library. The only file that touches Numba's internals.
+"""LLVM text to machine code, through Numba's code library. The only file that touches Numba's
+internals.
 
-Numba is imported on first use. Machine code is kept for the life of the process, keyed by the text, and on disk
-(cache.py).
-"""
+Numba is imported on first use. Machine code is kept for the life of the process, keyed by the text,
+and on disk (cache.py). """
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ FASTCALL = 0x80  # METH_FASTCALL of CPython's methodobject.h
 C_LIBRARY = frozenset(
     """memcpy memmove memset bzero __bzero fmod fmodf
     exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh
-    atanh erf erfc cbrt pow expf exp2f expm1f logf log2f log10f log1pf sinf cosf tanf asinf acosf atanf
-    atan2f sinhf coshf tanhf asinhf acoshf atanhf erff erfcf cbrtf powf
-    floor floorf ceil ceilf trunc truncf rint rintf roundeven roundevenf fma fmaf
-    sched_yield nanosleep clock_gettime pthread_self malloc free realloc
-    PyEval_SaveThread PyEval_RestoreThread PyLong_FromLong PyErr_CheckSignals
-    _GLOBAL_OFFSET_TABLE_""".split()
+    atanh erf erfc cbrt pow expf exp2f expm1f logf log2f log10f log1pf sinf cosf tanf asinf acosf
+    atanf atan2f sinhf coshf tanhf asinhf acoshf atanhf erff erfcf cbrtf powf floor floorf ceil
+    ceilf trunc truncf rint rintf roundeven roundevenf fma fmaf sched_yield nanosleep clock_gettime
+    pthread_self malloc free realloc PyEval_SaveThread PyEval_RestoreThread PyLong_FromLong
+    PyErr_CheckSignals _GLOBAL_OFFSET_TABLE_""".split()
 )
 
 _functions: dict[str, int] = {}

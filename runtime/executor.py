@@ -1,8 +1,8 @@
 """Runs a Program: arrays in, fresh arrays out.
 
-A program of one native call, which is the usual case, is one call of a builtin function that checks its
-arguments itself. Calls from several threads at once are safe: each has temporary storage of its own.
-"""
+A program of one native call, which is the usual case, is one call of a builtin function that checks
+its arguments itself. Calls from several threads at once are safe: each has temporary storage of its
+own. """
 
 from __future__ import annotations
 
@@ -63,9 +63,8 @@ class _NativeStep:
 class Executor:
     """A Program made ready to run; calling it with arrays gives a tuple of fresh arrays.
 
-    The arrays have the shapes and dtypes of program.inputs, with any strides, alignment and byte order;
-    ArgumentError otherwise.
-    """
+    The arrays have the shapes and dtypes of program.inputs, with any strides, alignment and byte
+    order; ArgumentError otherwise. """
 
     def __init__(self, program: Program) -> None:
         check_layout()

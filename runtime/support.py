@@ -83,7 +83,8 @@ done:
 
 FAIL = f"""
 ; Note a failed check, unless one of a lower rank is noted already.
-define void @gradc_fail(ptr %record, i64 %rank, i64 %site, i64 %a, i64 %b, i64 %c, i64 %d, i64 %e, i64 %f) {{
+define void @gradc_fail(
+    ptr %record, i64 %rank, i64 %site, i64 %a, i64 %b, i64 %c, i64 %d, i64 %e, i64 %f) {{
 entry:
   %lock = getelementptr i64, ptr %record, i64 {RECORD_LOCK}
   br label %take

@@ -1,4 +1,5 @@
-"""MLIR's `complex` dialect as far as buffers of complex numbers need it: taking apart and putting together."""
+"""MLIR's `complex` dialect as far as buffers of complex numbers need it: taking apart and putting
+together."""
 
 from __future__ import annotations
 

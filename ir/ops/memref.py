@@ -1,8 +1,7 @@
 """MLIR's `memref` dialect: loads, stores and views of buffers at the loop level.
 
-A buffer is an ndarray in the interpreter, changed in place. Elements are stored as `storage` says: bool as
-i8, unsigned integers signless, bfloat16 as i16.
-"""
+A buffer is an ndarray in the interpreter, changed in place. Elements are stored as `storage` says:
+bool as i8, unsigned integers signless, bfloat16 as i16. """
 
 from __future__ import annotations
 
@@ -166,7 +165,8 @@ class ReinterpretCast(Loop, name="memref.reinterpret_cast"):
 
     def evaluate(source: Any, *, to: MemRefType, **static: Any) -> np.ndarray:
         if source.size and source.ndim and not source.flags.c_contiguous:
-            # Strides of `to` count elements of the memory, which a permuted array has in other order.
+            # Strides of `to` count elements of the memory, which a permuted array has in other
+            # order.
             source = source.T if source.T.flags.c_contiguous else source
         itemsize = source.dtype.itemsize
         strides = tuple(s * itemsize for s in strides_of(to))

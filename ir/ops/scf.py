@@ -1,8 +1,8 @@
-"""MLIR's `scf` dialect: structured control flow, on arrays before `bufferize` and on scalars after it.
+"""MLIR's `scf` dialect: structured control flow, on arrays before `bufferize` and on scalars after
+it.
 
-The classes serve both levels: the values carried may be tensors, scalars or `index`. The functions below
-(`for_`, `if_`, `while_`, `parallel`) build an operation with its regions in one call.
-"""
+The classes serve both levels: the values carried may be tensors, scalars or `index`. The functions
+below (`for_`, `if_`, `while_`, `parallel`) build an operation with its regions in one call. """
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ class For(Control, name="scf.for"):
 
 
 class If(Control, name="scf.if"):
-    """The first region when the i1 operand holds, else the second (which may be absent or empty)."""
+    """The first region when the i1 operand holds, else the second (which may be absent or
+    empty)."""
 
     def infer(condition: Type, *, regions: Any, **rest: Any) -> Any:
         _expect_types((condition,), (i1,), "a condition")
@@ -107,7 +108,8 @@ class Condition(Control, name="scf.condition"):
 
 
 class While(Control, name="scf.while"):
-    """Run `before` on the carried values; while its condition holds, run `after` on what it hands on.
+    """Run `before` on the carried values; while its condition holds, run `after` on what it hands
+    on.
 
     The results are what `before` handed on when its condition was false.
     """
@@ -145,9 +147,8 @@ class Reduce(Control, name="scf.reduce"):
 class Parallel(Control, name="scf.parallel"):
     """Iterations without order or dependence over lowers, uppers, steps (index, as many of each).
 
-    The discardable attribute `gradc.work` estimates the scalar operations of one iteration of the outermost
-    dimension: a small total runs on one thread.
-    """
+    The discardable attribute `gradc.work` estimates the scalar operations of one iteration of the
+    outermost dimension: a small total runs on one thread. """
 
     vjp = NOT_DIFFERENTIABLE
     effects = True
@@ -207,7 +208,8 @@ def if_(
     then: Callable[[Builder], Sequence[Value] | None],
     orelse: Callable[[Builder], Sequence[Value] | None] | None = None,
 ) -> tuple[Value, ...]:
-    """Emit scf.if; each branch returns its yielded values. Without `orelse` there are no results."""
+    """Emit scf.if; each branch returns its yielded values. Without `orelse` there are no
+    results."""
     regions = []
     for branch in (then, orelse):
         if branch is None:

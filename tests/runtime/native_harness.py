@@ -1,0 +1,83 @@
+"""Run a loop-level function in the interpreter and natively, on the same arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradc.ir.builder import Builder
+from gradc.ir.interp import run_function
+from gradc.ir.ops import arith
+from gradc.ir.ops.func import FuncOp
+from gradc.ir.ops.memref import as_buffer, storage
+from gradc.ir.program import ArraySpec, CallNative, Program
+from gradc.ir.types import Dim, MemRefType, ScalarType, from_numpy, i8, index
+from gradc.passes.lower.emit_llvm import emit
+from gradc.runtime.executor import Executor
+
+ARENA = MemRefType((Dim("arena"),), i8)
+Array = tuple[tuple[int, ...], ScalarType]
+
+
+def ix(b: Builder, value: int) -> Any:
+    """An index constant."""
+    return arith.constant(b, value, index)
+
+
+def function(arrays: Sequence[Array], body: Callable[..., Any], name: str = "main") -> FuncOp:
+    """A loop-level function over row-major buffers; body(builder, *buffers, arena)."""
+    types = [MemRefType(tuple(shape), storage(dtype)) for shape, dtype in arrays]
+    made = FuncOp.build(name, [*types, ARENA])
+    body(Builder(made.body), *made.args)
+    return made.finish([])
+
+
+def program(made: FuncOp, arrays: Sequence[Array], outputs: int, arena: int = 0) -> Program:
+    """The last `outputs` arrays are outputs, the others inputs."""
+    specs = tuple(ArraySpec(tuple(shape), dtype) for shape, dtype in arrays)
+    cut = len(specs) - outputs
+    call = CallNative(emit(made), tuple(range(len(specs))))
+    return Program(specs[:cut], specs[cut:], (), (call,), arena)
+
+
+def native(made: FuncOp, arrays: Sequence[Array], outputs: int, arena: int = 0) -> Executor:
+    return Executor(program(made, arrays, outputs, arena))
+
+
+def interpreted(
+    made: FuncOp, arrays: Sequence[Array], outputs: int, inputs: Sequence[Any], arena: int = 0
+) -> list[np.ndarray]:
+    """The outputs as the interpreter computes them."""
+    specs = [ArraySpec(tuple(shape), dtype) for shape, dtype in arrays[len(arrays) - outputs :]]
+    made_outputs = [np.zeros(spec.shape, spec.numpy_dtype) for spec in specs]
+    buffers = [as_buffer(x, from_numpy(x.dtype)) for x in (*inputs, *made_outputs)]
+    run_function(made, [*buffers, np.zeros(arena, np.int8)])
+    return made_outputs
+
+
+def both(
+    body: Callable[..., Any],
+    arrays: Sequence[Array],
+    outputs: int,
+    inputs: Sequence[Any],
+    arena: int = 0,
+) -> tuple[list[np.ndarray], tuple[np.ndarray, ...]]:
+    """(interpreted outputs, native outputs)."""
+    made = function(arrays, body)
+    wanted = interpreted(made, arrays, outputs, inputs, arena)
+    return wanted, native(made, arrays, outputs, arena)(*inputs)
+
+
+def assert_same(pair: tuple[Any, Any], tolerance: float = 0.0) -> tuple[np.ndarray, ...]:
+    """Native equals interpreted, NaN included; within a relative tolerance where one is given."""
+    wanted, got = pair
+    assert len(wanted) == len(got)
+    for a, b in zip(wanted, got, strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        if tolerance:
+            np.testing.assert_allclose(b, a, rtol=tolerance, atol=tolerance)
+        else:
+            np.testing.assert_array_equal(b, a)
+    return got
