@@ -19,6 +19,7 @@ from gradc.ir.ops import (  # noqa: F401
     math,
     memref,
     planar,
+    powers,
     precision,
     reduce,
     scan,

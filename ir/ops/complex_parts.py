@@ -11,7 +11,7 @@ import numpy as np
 
 from gradc.ir.opdef import Elementwise, Invalid, Sample, Samples
 from gradc.ir.ops.elementwise import defined_by
-from gradc.ir.ops.sampling import floats, uniform, wrong_dtype
+from gradc.ir.ops.sampling import SHAPES, floats, uniform, wrong_dtype
 from gradc.ir.type_rules import expect_count, expect_dtype, expect_same, same_type
 from gradc.ir.types import COMPLEXES, INEXACT, ScalarType, c64, c128, f32, f64, i1, tensor, to_numpy
 
@@ -110,7 +110,7 @@ class Conj(Elementwise, name="nd.conj"):
 
 
 def _off_the_cut(rng: np.random.Generator, dtype: ScalarType) -> Any:
-    for shape in ((), (5,), (3, 4), (2, 0)):
+    for shape in SHAPES:
         yield Sample((uniform(rng, dtype, shape, 0.5, 4),), {})
     turned = np.array([1, -1, 1j, -1j, 0, -2 - 1e-3j]).astype(to_numpy(dtype))
     yield Sample((turned,), {}, smooth=False)

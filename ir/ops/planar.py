@@ -28,7 +28,6 @@ class Hypot(Elementwise, name="nd.hypot"):
 
     infer = same_type(FLOATS, 2)
     evaluate = np.hypot
-    serves = ("math.hypot",)
     scalar = "hypot"
     cost = 12
     commutative = True

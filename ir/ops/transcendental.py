@@ -75,7 +75,6 @@ class Log(Elementwise, name="nd.log"):
 
     infer = same_type(INEXACT)
     evaluate = np.log
-    serves = ("math.log",)
     scalar = "log"
     cost = 20
     samples = wrong_dtype(floats(0.5, 4), i1)

@@ -7,6 +7,7 @@ reference. An operation that is registered is tested; nothing here names one.
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,15 @@ def test_every_operation_keeps_the_contract() -> None:
         if cls.lowering == "elementwise" and not hasattr(cls, "scalar"):
             offenders.append(f"{name}: no scalar")
     assert not offenders, "\n".join(offenders)
+
+
+def test_served_names_exist_and_have_one_owner() -> None:
+    owners: dict[str, str] = {}
+    for name, cls in REGISTRY.items():
+        for served in cls.numpy_names():
+            module, _, function = served.rpartition(".")
+            assert callable(getattr(importlib.import_module(module), function)), served
+            assert owners.setdefault(served, name) == name, f"{served}: {name}, {owners[served]}"
 
 
 @pytest.mark.parametrize(("name", "dtype"), cases())
