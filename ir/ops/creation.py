@@ -40,6 +40,7 @@ class Constant(Creation, name="nd.constant"):
         value = {"b": True, "f": 1.5, "c": 1.5 + 2j}.get(dtype.kind, 3)
         yield Sample((), {"value": value, "type": TensorType((2, 3), dtype)})
         array = np.arange(4).astype(to_numpy(dtype))
+        array.flags.writeable = False
         array.setflags(write=False)
         yield Sample((), {"value": array, "type": TensorType((4,), dtype)})
 
