@@ -129,7 +129,7 @@ def emit_scan(b: Builder, run: Application) -> None:
         def s_neutral(deep: Builder) -> Scalar:
             return ScalarBuilder(deep).const(run.cls.identity(wide), wide)
 
-        scf.if_(inner, s.arithmetic.cmp("sgt", length, zero), rest, None, ())
+        scf.if_(inner, s.arithmetic.cmp("sgt", length, zero), rest)
 
     run.over(b, others, line)
 
@@ -238,7 +238,7 @@ def emit_nonzero(b: Builder, run: Application) -> None:
                     store(deep, index_to_number(deep, iv, i64), out, [count])
                 return ()
 
-            scf.if_(inner, value, write, None, ())
+            scf.if_(inner, value, write)
             more = a.add(count, index_constant(inner, 1))
             return a.select(value, more, count)
 

@@ -158,7 +158,7 @@ class BodyEmitter:
         def orelse(inner: Builder) -> Sequence[Value]:
             return other.parts
 
-        parts = scf.if_(b, inside, then, orelse, [p.type for p in other.parts])
+        parts = scf.if_(b, inside, then, orelse)
         return Scalar(other.dtype, tuple(parts))
 
     def region_value(self, b: Builder, op: Masked, ivs: Sequence[Value]) -> Scalar:

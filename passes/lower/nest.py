@@ -81,10 +81,12 @@ class NestEmitter:
                     self.arrays[value] = escaping[0]
                     continue
                 depth = shared_loops(kernel, consumers.get(value, []))
-                dropped = frozenset(k for k, d in enumerate(output.dims) if d < depth)
+                dropped = frozenset(
+                    k for k, d in enumerate(output.dims) if d is not None and d < depth
+                )
                 if len(dropped) == len(output.dims) and kernel.rank and not is_contract(kernel):
                     continue  # a register
-                shape = [self.static(kernel.sizes[d]) for d in output.dims]
+                shape = [self.static(n) for n in value.type.shape]
                 kept = tuple(n for k, n in enumerate(shape) if k not in dropped)
                 wanted.append((value, dropped, kept, output.dtype))
         spaces = [(shape, dtype) for _, _, shape, dtype in wanted]

@@ -21,13 +21,14 @@ from gradc.passes.inline import Place
 class Output:
     """One output of a kernel: `value` (its tensor value or, at top level, None), how and where it is combined.
 
-    dims: the loop of each axis of the output;  combine: "" to store at each point
+    dims: the loop of each axis of the output (None: an axis inside a batched product)
+    combine: "" to store at each point
     """
 
     position: int
     value: Value | None
     combine: str
-    dims: tuple[int, ...]
+    dims: tuple[int | None, ...]
     dtype: Any
 
     def first_reduced(self, rank: int) -> int:
