@@ -57,12 +57,12 @@ def _convert_samples(rng: np.random.Generator, dtype: ScalarType) -> Any:
         smooth = not (target.is_integer or target.is_bool) and dtype.is_inexact
         smooth = smooth and target.real in (f64,)
         yield Sample((uniform(rng, dtype, (3, 2), lo, 4),), {"dtype": target}, smooth)
-        if not dtype.is_complex and not (dtype.is_floating and target.is_integer):
-            yield Sample((corners(dtype),), {"dtype": target}, smooth=False)
-        elif not dtype.is_complex:
+        if not dtype.is_complex:
             values = corners(dtype)
-            inside = np.abs(values.astype(np.float64)) < 100
-            yield Sample((np.abs(values[inside]),), {"dtype": target}, smooth=False)
+            if dtype.is_floating and target == ui32:
+                # NumPy itself has two answers for NaN here, by the place in the array.
+                values = values[np.isfinite(values.astype(np.float64))]
+            yield Sample((values,), {"dtype": target}, smooth=False)
     yield Invalid((tensor(dtype, 2),), {"dtype": "f32"}, "to be an element type")
 
 
