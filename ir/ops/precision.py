@@ -22,6 +22,7 @@ from gradc.ir.types import (
     i1,
     tensor,
     to_numpy,
+    ui32,
 )  # fmt: skip
 
 # Bits of precision and the range of exponents of the floating types, in that order.
