@@ -1,16 +1,19 @@
-"""Rewrites that keep formulas right where their text breaks down: at overflow, and at singular points.
+"""Rewrites that keep formulas right where their text breaks down: at overflow, and at singular
+points.
 
-They change values or gradients there, so they run once, on the traced function, before the reference
-program is fixed; every later pass keeps the interpreter's result.
+They change values or gradients there, so they run once, on the traced function, before the
+reference program is fixed; every later pass keeps the interpreter's result.
 
 - 1 / (1 + exp(-x)), exp(x) / (1 + exp(x)), z / (1 + exp(-x)): sigmoid
 - log(1 + exp(x)), log1p(exp(x)): softplus; log(exp(x) + exp(y)): logaddexp
 - log(sigmoid(x)), log(1 - sigmoid(x)): -softplus(-x), -softplus(x)
 - log(sum(exp(x))), log(sum(exp(x - m))) + m: logsumexp
-- the square root (or power 0.5) of a sum of squares: a norm, whose gradient at the zero vector is zero
+- the square root (or power 0.5) of a sum of squares: a norm, whose gradient at the zero vector is
+  zero
 - maximum(x, 0): relu, whose gradient at 0 is 0
 
-Reshapes and broadcasts between the parts (keepdims, or axes put back by hand) do not hide a pattern.
+Reshapes and broadcasts between the parts (keepdims, or axes put back by hand) do not hide a
+pattern.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from gradc.ir.ops.composite import logsumexp
 from gradc.ir.ops.creation import constant_value
 from gradc.ir.ops.elementwise import defined_by
 from gradc.passes.canonicalize import PATTERNS
+from gradc.passes.cse import cse
 from gradc.passes.dce import dce
 from gradc.passes.manager import Pass
 from gradc.passes.rewrite import rewrite
@@ -60,12 +64,12 @@ def one_plus_exp(value: Value) -> Value | None:
 
 def sigmoid(b: Any, op: Any) -> Found:
     """A quotient by 1 + exp(e)."""
-    if op.name not in ("nd.div", "nd.reciprocal") or not is_real(op.result):
+    if op.name not in ("nd.div", "nd.reciprocal", "nd.power") or not is_real(op.result):
         return None
-    e = one_plus_exp(op.operands[-1])
-    if e is None:
+    e = one_plus_exp(op.operands[1 if op.name == "nd.div" else 0])
+    if e is None or (op.name == "nd.power" and constant_value(op.operands[1]) != -1):
         return None
-    if op.name == "nd.reciprocal" or constant_value(op.operands[0]) == 1:
+    if op.name != "nd.div" or constant_value(op.operands[0]) == 1:
         return [b.sigmoid(b.neg(e))]
     numerator = defined_by(op.operands[0], "nd.exp")
     if numerator and numerator.operands[0] is e:
@@ -154,7 +158,8 @@ def _constant_along(spread: Value, axes: tuple[int, ...], origin: Value) -> bool
 
 
 def norm(b: Any, op: Any) -> Found:
-    """The square root of a sum of squares: slope 0 where the sum is 0, the same value everywhere."""
+    """The square root of a sum of squares: slope 0 where the sum is 0, the same value
+    everywhere."""
     if op.name == "nd.power":
         if constant_value(op.operands[1]) != 0.5:
             return None
@@ -217,8 +222,14 @@ STABLE = (sigmoid, softplus, shifted_log_sum_exp, log_sum_exp, norm, relu)
 
 
 def stabilize(op: Operation) -> bool:
-    """Rewrite the regions of `op`, with canonicalisation; whether anything changed."""
-    changed = rewrite(op, (*PATTERNS, *STABLE))
+    """Rewrite the regions of `op`, with cse and canonicalisation; whether anything changed.
+
+    Parts of a pattern that the user computes twice (the same maximum, the same exponential) must be
+    one value to be recognised.
+    """
+    changed = cse(op)
+    changed |= rewrite(op, PATTERNS) and cse(op)
+    changed |= rewrite(op, (*PATTERNS, *STABLE))
     return (dce(op) if changed else False) or changed
 
 

@@ -1,4 +1,5 @@
-"""Small functions built by hand, and the independent sources that derivatives are checked against."""
+"""Small functions built by hand, and the independent sources that derivatives are checked
+against."""
 
 from __future__ import annotations
 
@@ -114,7 +115,9 @@ def _reads(b: Any, x: Any) -> Any:
 
 
 def _gathers(b: Any, x: Any) -> Any:
-    at = b.constant(value=np.array([2, 0, 2, 1]), type=type_of(np.zeros(4, np.int64)))
+    indices = np.array([2, 0, 2, 1])
+    indices.flags.writeable = False
+    at = b.constant(value=indices, type=type_of(indices))
     rows = b.gather(b.tanh(x), at, axes=(0,))
     again = b.gather(x, at, axes=(0,))
     return b.scatter(b.square(again), rows, at, axes=(0,), combine="add")
@@ -126,9 +129,7 @@ def _batched(b: Any, x: Any, y: Any) -> Any:
 
 
 def _scans(b: Any, x: Any) -> Any:
-    return b.mul(
-        b.cumsum(b.exp(x), axis=0, reverse=False), b.cumprod(x, axis=0, reverse=False)
-    )
+    return b.mul(b.cumsum(b.exp(x), axis=0, reverse=False), b.cumprod(x, axis=0, reverse=False))
 
 
 def _shapes(b: Any, x: Any) -> Any:

@@ -1,4 +1,5 @@
-"""The adjoint driver: gradients against differences and complex steps, its structure, its errors."""
+"""The adjoint driver: gradients against differences and complex steps, its structure, its
+errors."""
 
 from __future__ import annotations
 
@@ -30,9 +31,7 @@ def test_gradients_equal_differences(name):
     values = run(function, *arrays)
     weights = [RNG.standard_normal(v.shape) for v in values]
     wrt = range(len(arrays))
-    found = run(
-        differentiate(function, wrt, name="g", cotangents="arguments"), *arrays, *weights
-    )
+    found = run(differentiate(function, wrt, name="g", cotangents="arguments"), *arrays, *weights)
     for value, again in zip(values, found, strict=False):
         np.testing.assert_array_equal(value, again)
     for k in wrt:
@@ -324,9 +323,7 @@ def test_mask_through_broadcast():
     def body(b, x):
         wide = b.broadcast(b.log(x), shape=(3, 4), dims=(1,))
         numbers = b.iota(axis=0, type=tensor(f64, 3, 4))
-        keep = b.logical_and(
-            b.eq(numbers, 1), b.broadcast(b.gt(x, 0), shape=(3, 4), dims=(1,))
-        )
+        keep = b.logical_and(b.eq(numbers, 1), b.broadcast(b.gt(x, 0), shape=(3, 4), dims=(1,)))
         return b.select(keep, wide, b.zeros(wide.type))
 
     np.testing.assert_array_equal(gradient_of(body, X), np.where(POSITIVE, 1 / SAFE, 0))
