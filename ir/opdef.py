@@ -109,6 +109,7 @@ class Op(Operation):
     finite_slope_at: ClassVar[Any] = None  # finite_slope_at(op, k): that, for operand k of this op
     lowering: ClassVar[str] = ""  # the lowering class: "elementwise", "reduce", ...
     commutative: ClassVar[bool] = False
+    optional_regions: ClassVar[bool] = False  # a region may be empty (scf.if without an else)
 
     def __init_subclass__(cls, name: str = "", **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

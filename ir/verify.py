@@ -112,6 +112,8 @@ def _verify_links(op: Operation) -> None:
 
 def _verify_region(op: Operation, region: Region, visible: set[Value]) -> None:
     registered = isinstance(op, Op)
+    if not region.blocks and registered and op.optional_regions:
+        return
     if registered and len(region.blocks) != 1:
         raise VerificationError(
             f"{op.name}: expected one block in each region, got {len(region.blocks)}", op

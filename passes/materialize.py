@@ -158,8 +158,8 @@ def is_root_op(op: Operation) -> bool:
 
 
 def _grows(op: Operation) -> bool:
-    """Does a shape operation repeat elements?"""
+    """Does a shape operation repeat elements (more than the border of a pad does)?"""
     mine, source = op.result.type, op.operands[0].type
     if mine.is_static and source.is_static:
-        return bool(mine.size > source.size)
+        return bool(mine.size >= 2 * source.size)
     return bool(mine.rank > source.rank)

@@ -78,6 +78,8 @@ class If(Control, name="scf.if"):
     """The first region when the i1 operand holds, else the second (which may be absent or
     empty)."""
 
+    optional_regions = True
+
     def infer(condition: Type, *, regions: Any, **rest: Any) -> Any:
         _expect_types((condition,), (i1,), "a condition")
         blocks = [block for region in regions for block in region.blocks]
