@@ -100,7 +100,8 @@ def test_logarithms_of_a_sigmoid():
     np.testing.assert_allclose(first, -np.logaddexp(-X, 0), rtol=1e-14)
     np.testing.assert_allclose(second, -np.logaddexp(X, 0), rtol=1e-14)
     for output, expected in ((0, logistic(-X)), (1, -logistic(X))):
-        (found,) = run(differentiate(function, [0], name="g", keep_values=False, outputs=[output]), X)
+        gradient = differentiate(function, [0], name="g", keep_values=False, outputs=[output])
+        (found,) = run(gradient, X)
         np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
@@ -109,16 +110,14 @@ def test_logarithms_of_a_sigmoid():
 ROWS = np.array([[1000.0, 999.0, -1000.0], [-1e4, -1e4 + 2, -1e4], [0.1, -0.2, 0.3]])
 
 
-def keepdims(b, x, axes):
-    return b.reshape(x, shape=axes)
-
-
 def shifted(b, x, keep):
-    """log(sum(exp(x - max))) + max over the rows, with or without keepdims, as NumPy code
-    traces.""" rows, columns = x.type.shape top = b.reduce_max(x, axes=(1,)) top = b.reshape(top,
-    shape=(rows, 1)) if keep else top spread = b.broadcast(b.reshape(top, shape=(rows,)),
-    shape=(rows, columns), dims=(0,)) total = b.reduce_sum(b.exp(b.sub(x, spread)), axes=(1,)) total
-    = b.reshape(total, shape=(rows, 1)) if keep else total
+    """log(sum(exp(x - max))) + max over the rows, with or without keepdims, as the tracer has it."""
+    rows, columns = x.type.shape
+    top = b.reduce_max(x, axes=(1,))
+    top = b.reshape(top, shape=(rows, 1)) if keep else top
+    spread = b.broadcast(b.reshape(top, shape=(rows,)), shape=(rows, columns), dims=(0,))
+    total = b.reduce_sum(b.exp(b.sub(x, spread)), axes=(1,))
+    total = b.reshape(total, shape=(rows, 1)) if keep else total
     return b.add(b.log(total), top)
 
 
@@ -232,9 +231,7 @@ def test_norm_has_gradient_zero_at_the_zero_vector(square, keep):
 
 
 NORMS = {
-    "power": lambda b, x: b.power(
-        b.reduce_sum(b.square(x), axes=(0,)), b.full(0.5, tensor(f64))
-    ),
+    "power": lambda b, x: b.power(b.reduce_sum(b.square(x), axes=(0,)), b.full(0.5, tensor(f64))),
     "dot": lambda b, x: b.sqrt(b.dot_general(x, x, contract=((0,), (0,)))),
     "mean": lambda b, x: b.sqrt(b.div(b.reduce_sum(b.square(x), axes=(0,)), 1)),
     "terms": lambda b, x: b.sqrt(
