@@ -25,6 +25,7 @@ BLOCK = 1024
 REORDERED = OpaqueAttribute("#arith.fastmath<reassoc,contract>")
 
 _REDUCTIONS: dict[str, Any] = {}
+_VECTOR_REDUCTIONS = {"maximum": "arith.maximumf", "minimum": "arith.minimumf"}
 
 
 def reduction(combine: str) -> Any:
@@ -60,6 +61,10 @@ def combine_scalars(
             merge = a.add if combine == "add" else a.mul
             parts = zip(partial.parts, value.parts, strict=True)
             return Scalar(partial.dtype, tuple(merge(x, y, fast=True) for x, y in parts))
+    if combine in _VECTOR_REDUCTIONS and partial.dtype in (f32, f64):
+        # LLVM knows these as reductions and vectorises them; comparisons and selects it does not.
+        parts = [b.create(REGISTRY[_VECTOR_REDUCTIONS[combine]], [partial.value, value.value], {})]
+        return Scalar(partial.dtype, tuple(parts))
     merged: Scalar = getattr(s, combine)(partial, value)
     return merged
 
