@@ -134,7 +134,10 @@ class ReduceSum(Reduce, name="nd.reduce_sum"):
         if number is not None and count is not None and not dtype.is_complex:
             if _sums_exactly(number, count, dtype):
                 return [b.full(number * count, op.result.type)]
-        return drop_axes_of_one(b, op)
+        moved = drop_axes_of_one(b, op)
+        if moved is None or dtype.is_integer:
+            return moved
+        return [b.add(moved[0], 0)]  # a sum begins with 0, and 0 + -0 is 0
 
 
 def _count(shape: tuple[Any, ...], axes: tuple[int, ...]) -> int | None:
