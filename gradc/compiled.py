@@ -1,0 +1,216 @@
+"""Compiled functions."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from gradc import backend
+from gradc.engine import Engine, derived
+from gradc.ir.ops.func import FuncOp, ModuleOp
+from gradc.ir.printer import print_module, print_pretty
+from gradc.modes import GradientMode, Mode, PullbackMode, ValueMode
+from gradc.resolve import Resolved, Transform, resolve
+from gradc.signature import parameter_names
+from gradc.tracing import Traced
+from gradc.transforms import checked_argnums, shifted
+
+TENSOR_STAGES = ("trace", "grad", "simplified")
+STAGES = (*TENSOR_STAGES, "fused", "memory", "loops", "numba", "llvm", "asm")
+
+
+class CompiledFunction(Transform):
+    """A function that is traced and compiled when called; made by `gradc.compile`.
+
+    Calling it gives the function's result. `value_and_grad` and `grad` give gradients with the argnums and
+    has_aux of `compile`. On a class it is a method.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        argnums: int | Sequence[int] = 0,
+        has_aux: bool = False,
+        holomorphic: bool = False,
+        static_argnames: str | Iterable[str] = (),
+        static_argnums: int | Iterable[int] = (),
+        no_rewrite: Iterable[Any] = (),
+    ) -> None:
+        self._options = {
+            "argnums": argnums, "has_aux": has_aux, "holomorphic": holomorphic,
+            "static_argnames": static_argnames, "static_argnums": static_argnums,
+            "no_rewrite": no_rewrite,
+        }  # fmt: skip
+        self.function = function
+        functools.update_wrapper(self, function, updated=())
+        opened = resolve(function)
+        names = parameter_names(opened.function)
+        engine = Engine(
+            opened.function,
+            _static_names(names[len(opened.args) :], static_argnames, static_argnums),
+            tuple(getattr(m, "__name__", m) for m in no_rewrite),
+        )
+        self._setup(
+            Resolved(engine, opened.function, opened.args, opened.keywords),
+            GradientMode(checked_argnums(argnums), has_aux, holomorphic),
+        )
+
+    def _setup(self, target: Resolved, mode: GradientMode) -> None:
+        self._target = target
+        self._mode = mode
+        shift = len(target.args)
+        engine = target.engine
+        self._value = engine.dispatcher(ValueMode())
+        argnums = shifted(mode.argnums, shift)
+        options = (mode.has_aux, mode.holomorphic, mode.allow_int)
+        self._both = engine.dispatcher(GradientMode(argnums, *options, True))
+        self._gradient = engine.dispatcher(GradientMode(argnums, *options, False))
+        self._plain = not target.args and not target.keywords
+
+    def _all(self, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return (*self._target.args, *args), {**self._target.keywords, **kwargs}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self._plain:
+            args, kwargs = self._all(args, kwargs)
+        return self._value(self._target.function, args, kwargs)
+
+    def value_and_grad(self, *args: Any, **kwargs: Any) -> Any:
+        """(value, gradients) at these arguments; with has_aux ((value, aux), gradients)."""
+        if not self._plain:
+            args, kwargs = self._all(args, kwargs)
+        return self._both(self._target.function, args, kwargs)
+
+    def grad(self, *args: Any, **kwargs: Any) -> Any:
+        """The gradients at these arguments; with has_aux (gradients, aux)."""
+        if not self._plain:
+            args, kwargs = self._all(args, kwargs)
+        return self._gradient(self._target.function, args, kwargs)
+
+    def ir(self, stage: str = "grad", *args: Any, pretty: bool = True, **kwargs: Any) -> str:
+        """The IR of the value and gradient at a stage: trace, grad, simplified, fused, memory, loops,
+        numba, llvm or asm (`trace` is the function alone). Without arguments, of the last call.
+
+        A function whose result is not one real scalar gains a cotangent argument.
+        Raises ValueError for an unknown stage, RuntimeError without arguments before the first call.
+        """
+        if stage not in STAGES:
+            raise ValueError(f"expected a stage of {', '.join(STAGES)}, got {stage!r}")
+        traced = self._traced(args, kwargs)
+        mode = self._gradient_mode(traced)
+        if stage in TENSOR_STAGES:
+            return _text(derived(traced, mode, stage), pretty)
+        text: str = backend.stage_text(derived(traced, mode, "simplified"), stage, pretty=pretty)
+        return text
+
+    def _traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+        if args or kwargs:
+            all_args, all_kwargs = self._all(args, kwargs)
+            target = self._target
+            return target.engine.bind(target.function, all_args, all_kwargs).traced
+        traced = self._target.engine.last_traced
+        if traced is None:
+            raise RuntimeError(
+                f"{self._target.engine.label} has not been called yet: give example arguments, "
+                "f.ir(stage, *args)"
+            )
+        return traced
+
+    def _gradient_mode(self, traced: Traced) -> Mode:
+        mode = self._both.mode
+        assert isinstance(mode, GradientMode)
+        try:
+            mode.value(traced)
+        except TypeError:
+            return PullbackMode(mode.positions, keep_values=True)
+        return mode
+
+    def explain(self) -> str:
+        """How often the function was traced, and why each time."""
+        return self._target.engine.explain()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> CompiledFunction:
+        if instance is None:
+            return self
+        bound = object.__new__(CompiledFunction)
+        bound.__dict__.update(self.__dict__)
+        target = self._target
+        bound._setup(
+            Resolved(target.engine, target.function, (*target.args, instance), target.keywords),
+            self._mode,
+        )
+        return bound
+
+    def resolved(self) -> Resolved:
+        return self._target
+
+    def __reduce__(self) -> Any:
+        name = getattr(self, "__qualname__", "")
+        found: Any = sys.modules.get(getattr(self, "__module__", ""))
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is self:
+            return _by_name, (self.__module__, name)
+        if found is self.function:
+            return _compiled, (self.function, self._options)
+        raise pickle.PicklingError(
+            f"a compiled function is pickled by its qualified name, but {self.__module__}.{name} is "
+            "another object: define it at the top of a module"
+        )
+
+    def __repr__(self) -> str:
+        return f"<gradc.compile of {self.function!r}>"
+
+
+def _by_name(module: str, name: str) -> Any:
+    __import__(module)
+    found: Any = sys.modules[module]
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _compiled(function: Any, options: dict[str, Any]) -> CompiledFunction:
+    return CompiledFunction(function, **options)
+
+
+def _static_names(names: Sequence[str], by_name: Any, by_position: Any) -> frozenset[str]:
+    by_name = (by_name,) if isinstance(by_name, str) else tuple(by_name)
+    positions = (by_position,) if isinstance(by_position, int) else tuple(by_position)
+    for position in positions:
+        if not 0 <= position < len(names):
+            raise ValueError(
+                f"static_argnums: expected positions in [0, {len(names)}), got {position}"
+            )
+    return frozenset((*by_name, *(names[k] for k in positions)))
+
+
+def _text(function: FuncOp, pretty: bool) -> str:
+    if pretty:
+        return print_pretty(function)
+    return print_module(ModuleOp.build([function.clone()]))
+
+
+def compile(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Compile a plain NumPy function: traced when called, differentiated, run as native code.
+
+        @gradc.compile
+        def loss(params, x, y): ...
+
+        value, gradients = loss.value_and_grad(params, x, y)
+
+    argnums, has_aux, holomorphic: what value_and_grad and grad use (see gradc.value_and_grad)
+    static_argnames, static_argnums: arguments that are part of the program (hashable; traced again when they
+        change). Bools, strings, None, enums and functions are static by themselves
+    no_rewrite: modules (or their names) whose functions run as they are
+
+    Works on functions, lambdas, methods and callable objects, with or without parentheses.
+    Raises TypeError for something that is not callable or an unknown option.
+    """
+    if function is None:
+        return lambda decorated: CompiledFunction(decorated, **options)
+    return CompiledFunction(function, **options)

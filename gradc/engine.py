@@ -1,0 +1,278 @@
+"""Calls to programs: find the traced function and the program for the arguments, or make them.
+
+An `Engine` belongs to one Python function (one code object) and keeps what was traced of it. A `Dispatcher`
+serves one mode of it and keeps the entries met last, each with a generated matcher, so that a repeated call
+costs a few comparisons. In a thread that is tracing, a call is inlined into the outer function instead.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from gradc import backend
+from gradc.frontend import control
+from gradc.frontend.location import TracingError
+from gradc.frontend.trace import active_trace
+from gradc.ir.core import Value
+from gradc.ir.ops.func import FuncOp
+from gradc.modes import Mode, ValueMode
+from gradc.nesting import trace_inner
+from gradc.pipeline import simplified
+from gradc.signature import Call, analyse, matcher, parameter_names
+from gradc.tracing import Traced, inline, trace_function
+
+_MOST_TRACES = 128  # traced functions kept for one Python function
+_MOST_ENTRIES = 4  # entries that a dispatcher tries before it computes the key
+
+
+class _ThreadState(threading.local):
+    def __init__(self) -> None:
+        self.disabled = int(os.environ.get("GRADC_DISABLE_COMPILE", "0") not in ("", "0"))
+
+
+_state = _ThreadState()
+
+
+@contextmanager
+def disable_compile() -> Iterator[None]:
+    """In this block (and thread) functions run as plain Python, so that pdb and print work, and
+    transforms run in the IR interpreter. GRADC_DISABLE_COMPILE=1 does so for a whole process."""
+    _state.disabled += 1
+    try:
+        yield
+    finally:
+        _state.disabled -= 1
+
+
+def is_disabled() -> bool:
+    """Is compilation switched off in this thread?"""
+    return _state.disabled > 0
+
+
+class Bound:
+    """A function traced at the arguments of one call, ready to run modes of it.
+
+    inputs are arrays; or, `nested` in an outer trace, values there
+    """
+
+    __slots__ = ("traced", "inputs", "nested", "result")
+
+    def __init__(self, traced: Traced, inputs: Sequence[Any], nested: bool) -> None:
+        self.traced = traced
+        self.inputs = list(inputs)
+        self.nested = nested
+
+    def run(self, mode: Mode, extra: Sequence[Any] = ()) -> Sequence[Any]:
+        """The results of a mode; `extra` are its own inputs (arrays, or values of the outer trace)."""
+        if self.nested:
+            return inline(mode.derive(self.traced), [*self.inputs, *extra])
+        return program(self.traced, mode)(*self.inputs, *extra)
+
+    def rebuild(self, mode: Mode, values: Sequence[Any]) -> Any:
+        """The tree of a mode's results."""
+        return mode.arrange(self.traced).rebuild(values)
+
+
+def program(traced: Traced, mode: Mode) -> Any:
+    """The executable of a mode: arrays in, a sequence of fresh arrays out."""
+    key = (mode, is_disabled())
+    found = traced.programs.get(key)
+    if found is None:
+        function = simplified(mode.derive(traced))
+        make = backend.interpreted if is_disabled() else backend.executable
+        found = traced.programs[key] = make(function)
+    return found
+
+
+class Engine:
+    """What has been traced of one Python function.
+
+    static_names: parameters that are static;  no_rewrite: modules whose functions are not rewritten
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        static_names: frozenset[str] = frozenset(),
+        no_rewrite: tuple[str, ...] = (),
+    ) -> None:
+        self.names = parameter_names(function)
+        self.label = getattr(function, "__qualname__", type(function).__name__)
+        self.static_names = static_names
+        self.no_rewrite = no_rewrite
+        self.lock = threading.RLock()
+        self.traces: OrderedDict[Any, list[Traced]] = OrderedDict()
+        self.reasons: list[str] = []
+        self.dispatchers: dict[Mode, Dispatcher] = {}
+        self.last_traced: Traced | None = None
+
+    def dispatcher(self, mode: Mode) -> Dispatcher:
+        """The dispatcher of a mode."""
+        found = self.dispatchers.get(mode)
+        if found is None:
+            found = self.dispatchers[mode] = Dispatcher(self, mode)
+        return found
+
+    def bind(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
+        """Trace `function` at these arguments, or find it traced."""
+        if control.current_context() is not None:
+            traced, inputs = trace_inner(function, args, kwargs, self.names, self.static_names)
+            return Bound(traced, inputs, True)
+        call = analyse(args, kwargs, self.names, self.static_names)
+        traced, hidden = self.trace(function, call)
+        return Bound(traced, [*call.inputs(), *hidden], False)
+
+    def trace(self, function: Any, call: Call) -> tuple[Traced, tuple[Any, ...]]:
+        """The traced function for a call, and the captured values now."""
+        with self.lock:
+            candidates = self.traces.get(call.key)
+            failures: list[str] = []
+            for traced in candidates or ():
+                hidden = self._captured(traced, function, call, failures)
+                if hidden is not None:
+                    self.traces.move_to_end(call.key)
+                    self.last_traced = traced
+                    return traced, hidden
+            self.reasons.append(self._reason(call, failures))
+            traced = trace_function(function, call, self.no_rewrite)
+            hidden = traced.reader.read(function)
+            if isinstance(hidden, int):
+                raise TracingError(
+                    f"{traced.reader.describe_failure(hidden)} after tracing: {self.label} changed it while "
+                    "it was traced. Return the new value instead"
+                )
+            self.traces.setdefault(call.key, []).insert(0, traced)
+            del self.traces[call.key][_MOST_ENTRIES * 4 :]
+            self.traces.move_to_end(call.key)
+            while len(self.traces) > _MOST_TRACES:
+                self.traces.popitem(last=False)
+            self.last_traced = traced
+            return traced, hidden
+
+    def _captured(
+        self, traced: Traced, function: Any, call: Call, failures: list[str]
+    ) -> tuple[Any, ...] | None:
+        for leaf, value in traced.pins:
+            if call.leaves[leaf] != value:
+                failures.append(
+                    f"{call.paths()[leaf]} is {call.leaves[leaf]!r}, was {value!r} (its value was used "
+                    "while tracing)"
+                )
+                return None
+        hidden = traced.reader.read(function)
+        if isinstance(hidden, int):
+            failures.append(traced.reader.describe_failure(hidden))
+            return None
+        found: tuple[Any, ...] = hidden
+        return found
+
+    def _reason(self, call: Call, failures: list[str]) -> str:
+        if failures:
+            return failures[0]
+        if self.last_traced is None:
+            return "first call"
+        return difference(self.last_traced.call, call)
+
+    def explain(self) -> str:
+        """One line for each time the function was traced, with the reason."""
+        if not self.reasons:
+            return f"{self.label}: not called yet"
+        lines = [f"{self.label}: traced {len(self.reasons)} time{'s' * (len(self.reasons) != 1)}"]
+        lines += [f"  {k}. {reason}" for k, reason in enumerate(self.reasons, 1)]
+        return "\n".join(lines)
+
+
+def difference(before: Call, now: Call) -> str:
+    """The first difference between two calls' keys, in words."""
+    if before.structure != now.structure:
+        if before.argument_count != now.argument_count:
+            return (
+                f"called with {now.argument_count} positional arguments, before with "
+                f"{before.argument_count}"
+            )
+        return "the structure of the arguments differs (keys, lengths or types of containers)"
+    for path, old, new in zip(now.paths(), before.kinds, now.kinds):
+        if old != new:
+            return f"{path} is {new.describe()}, was {old.describe()}"
+    return "an argument met before with other captured values"
+
+
+class _Entry:
+    """A traced call with a program: match, read captured values, run, build the result tree."""
+
+    __slots__ = ("match", "read", "execute", "build")
+
+    def __init__(self, match: Any, read: Any, execute: Any, build: Any) -> None:
+        self.match = match
+        self.read = read
+        self.execute = execute
+        self.build = build
+
+
+class Dispatcher:
+    """Calls of one mode of an engine."""
+
+    __slots__ = ("engine", "mode", "entries")
+
+    def __init__(self, engine: Engine, mode: Mode) -> None:
+        self.engine = engine
+        self.mode = mode
+        self.entries: tuple[_Entry, ...] = ()
+
+    def __call__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not control.is_tracing() and not _state.disabled:
+            for entry in self.entries:
+                inputs = entry.match(args, kwargs)
+                if inputs is None:
+                    continue
+                read = entry.read
+                if read is None:
+                    return entry.build(entry.execute(*inputs))
+                hidden = read(function)
+                if type(hidden) is tuple:
+                    return entry.build(entry.execute(*inputs, *hidden))
+        return self.slow(function, args, kwargs)
+
+    def slow(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The general path: any arguments, nested calls, tracing."""
+        mode, engine = self.mode, self.engine
+        nested = control.current_context() is not None
+        if not nested and is_disabled() and isinstance(mode, ValueMode):
+            return function(*args, **kwargs)
+        if nested and isinstance(mode, ValueMode):
+            return control.call(function, args, kwargs)
+        bound = engine.bind(function, args, kwargs)
+        values = bound.run(mode)
+        if not nested and not is_disabled():
+            self._remember(bound.traced, args, kwargs)
+        return bound.rebuild(mode, values)
+
+    def _remember(self, traced: Traced, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        names = self.engine.static_names
+        call = analyse(args, kwargs, self.engine.names, names)
+        match = matcher(call, args, kwargs, traced.pins)
+        if match is None:
+            return
+        read = traced.reader.read if traced.reader.steps else None
+        build = self.mode.arrange(traced).compiled()
+        entry = _Entry(match, read, program(traced, self.mode), build)
+        self.entries = (entry, *self.entries)[:_MOST_ENTRIES]
+
+
+def derived(traced: Traced, mode: Mode, stage: str) -> FuncOp:
+    """The tensor-level function of a stage: `trace`, `grad` or `simplified`."""
+    if stage == "trace":
+        return traced.function
+    function = mode.derive(traced)
+    return function if stage == "grad" else simplified(function)
+
+
+def outer_values(tracers: Sequence[Any]) -> list[Value]:
+    """Values in the current trace for tracers, arrays or numbers."""
+    trace = active_trace()
+    return [trace.value(trace.lift(x)) for x in tracers]

@@ -1,0 +1,317 @@
+"""The staged operators: what the rewritten code (staging.py) calls.
+
+An operator looks at its values. Outside a trace, or with concrete values, it behaves as Python does; with
+traced values it emits IR, or refuses with the user's line.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from gradc.frontend import fence
+from gradc.frontend.capture import Capture, is_trusted_module
+from gradc.frontend.location import TracingError
+from gradc.frontend.staging import is_staged, staged
+from gradc.frontend.table import CREATION, implementation
+from gradc.frontend.tracer import Tracer
+
+
+class Context:
+    """What staged code needs to know of the trace it runs in.
+
+    capture:     the captured values
+    no_rewrite:  names of modules whose functions run as they are
+    """
+
+    __slots__ = ("capture", "no_rewrite")
+
+    def __init__(self, capture: Capture, no_rewrite: tuple[str, ...] = ()) -> None:
+        self.capture = capture
+        self.no_rewrite = no_rewrite
+
+    def is_rewritable(self, module: str) -> bool:
+        """Are functions of this module rewritten when called?"""
+        if is_trusted_module(module):
+            return False
+        return not any(module == m or module.startswith(f"{m}.") for m in self.no_rewrite)
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.contexts: list[Context] = []
+
+
+_stack = _Stack()
+
+
+def current_context() -> Context | None:
+    """The context of the innermost trace of this thread."""
+    contexts = _stack.contexts
+    return contexts[-1] if contexts else None
+
+
+def is_tracing() -> bool:
+    """Is this thread tracing?"""
+    return bool(_stack.contexts)
+
+
+@contextmanager
+def active(context: Context) -> Iterator[Context]:
+    """Make `context` the current one of this thread."""
+    _stack.contexts.append(context)
+    try:
+        yield context
+    finally:
+        _stack.contexts.pop()
+
+
+class Operators:
+    """The operators as one rewritten function sees them; `function` is the original."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: FunctionType) -> None:
+        self.function = function
+
+    # ------------------------------------------------------------------------------ loads
+    def load_free(self, value: Any, name: str) -> Any:
+        """The value of a closure variable of the original function."""
+        context = current_context()
+        if context is None:
+            return value
+        capture = context.capture
+        return capture.load(value, capture.child(capture.source_of(self.function), "free", name))
+
+    def load_global(self, value: Any, name: str) -> Any:
+        """The value of a global or built-in name."""
+        context = current_context()
+        if context is None or name not in self.function.__globals__:
+            return value
+        capture = context.capture
+        return capture.load(value, capture.child(capture.source_of(self.function), "global", name))
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """`owner.name`. Properties of user classes are staged; attributes of objects that existed before
+        the call are captured."""
+        context = current_context()
+        if context is None or isinstance(owner, Tracer):
+            return getattr(owner, name)
+        found = _property(owner, name)
+        if found is not None and context.is_rewritable(found.__module__ or ""):
+            return stage_call(context, found, (owner,), {})
+        return context.capture.attribute(owner, name, getattr(owner, name))
+
+    # ------------------------------------------------------------------------------ calls
+    def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """`function(*args, **kwargs)`"""
+        context = current_context()
+        if context is None:
+            return function(*args, **kwargs)
+        return stage_call(context, function, args, kwargs)
+
+    # ------------------------------------------------------------------------- conditions
+    def truth(self, value: Any, construct: str) -> Any:
+        """The value of a condition, to be tested by Python."""
+        if isinstance(value, Tracer):
+            return concrete_truth(value, construct)
+        return value
+
+    operand = truth  # the left side of `and` and `or`, the operand of `not`
+
+    def iterate(self, iterable: Any) -> Any:
+        """What a `for` statement or a comprehension iterates over."""
+        return iterable
+
+    def formatted(self, value: Any) -> Any:
+        """A value inside an f-string."""
+        if isinstance(value, Tracer):
+            if value.python is None:
+                raise fence.traced_format()
+            return value.known()
+        return value
+
+    # ----------------------------------------------------------------------------- stores
+    def stored(self, owner: Any, name: str | None) -> Any:
+        """The object whose attribute `name` (or, None, item) is about to be stored or deleted."""
+        context = current_context()
+        if context is not None and not isinstance(owner, Tracer):
+            if context.capture.is_known(owner):
+                raise fence.outliving_store(owner, name)
+        return owner
+
+    def rebound(self, name: str, kind: str) -> None:
+        """A global or closure variable of the original function is about to be assigned."""
+        if current_context() is not None:
+            raise fence.rebound_name(name, kind)
+
+
+def concrete_truth(value: Tracer, construct: str) -> bool:
+    """The truth of a traced value where it is known (an integer argument), else an error."""
+    if value.python is None:
+        raise fence.traced_condition(construct)
+    return bool(value.known())
+
+
+def call(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Call a function staged, in the current context."""
+    context = current_context()
+    if context is None:
+        return function(*args, **kwargs)
+    return stage_call(context, function, args, dict(kwargs))
+
+
+def stage_call(
+    context: Context, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Call `function` while tracing: its traced meaning, its rewritten text, or itself."""
+    kind = type(function)
+    if kind is FunctionType and is_staged(function):
+        return function(*args, **kwargs)
+    entry = implementation(function)
+    if entry is not None:
+        if function in CREATION or any_traced(args) or any_traced(kwargs.values()):
+            return entry(*args, **kwargs)
+        return function(*args, **kwargs)
+    reason = fence.refusal(function)
+    if reason is not None:
+        raise TracingError(reason)
+    if kind is FunctionType:
+        return _stage_function(context, function, args, kwargs)
+    if kind is MethodType:
+        if isinstance(function.__func__, FunctionType):
+            return stage_call(context, function.__func__, (function.__self__, *args), kwargs)
+        return function(*args, **kwargs)
+    if kind is functools.partial:
+        merged = {**function.keywords, **kwargs}
+        return stage_call(context, function.func, (*function.args, *args), merged)
+    plain = plain_function(function)
+    if plain is not None:
+        return stage_call(context, plain, args, kwargs)
+    if isinstance(function, type):
+        return _construct(context, function, args, kwargs)
+    if fence.is_mutator(function):
+        if context.capture.is_known(function.__self__):
+            raise fence.outliving_container(function)
+        return function(*args, **kwargs)
+    method = getattr(kind, "__call__", None)
+    if isinstance(method, FunctionType) and context.is_rewritable(method.__module__):
+        return stage_call(context, method, (function, *args), kwargs)
+    return function(*_staged_callbacks(context, args), **kwargs)
+
+
+def any_traced(values: Iterable[Any]) -> bool:
+    """Is there a tracer or an array among the values, or in lists, tuples and dicts of them?"""
+    for value in values:
+        if isinstance(value, Tracer | np.ndarray):
+            return True
+        if isinstance(value, list | tuple) and any_traced(value):
+            return True
+        if isinstance(value, dict) and any_traced(value.values()):
+            return True
+    return False
+
+
+def _stage_function(
+    context: Context, function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    if not context.is_rewritable(function.__module__ or function.__globals__.get("__name__", "")):
+        wrapped = getattr(function, "__wrapped__", None)
+        if wrapped is not None and isinstance(wrapped, FunctionType):
+            # A wrapper made by the standard library or NumPy around a user's function.
+            if context.is_rewritable(wrapped.__module__ or ""):
+                return function(*args, **kwargs)
+        return function(*_staged_callbacks(context, args), **kwargs)
+    _load_defaults(context, function, args, kwargs)
+    new = staged(function, Operators)
+    if new is None:
+        return function(*args, **kwargs)
+    return new(*args, **kwargs)
+
+
+def _load_defaults(
+    context: Context, function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Add the defaults that this call uses to `kwargs`, as captured values."""
+    code = function.__code__
+    if not (function.__defaults__ or function.__kwdefaults__):
+        return
+    capture = context.capture
+    source = capture.source_of(function)
+    defaults = function.__defaults__ or ()
+    first = code.co_argcount - len(defaults)
+    for k, value in enumerate(defaults):
+        name = code.co_varnames[first + k]
+        if first + k >= max(len(args), code.co_posonlyargcount) and name not in kwargs:
+            kwargs[name] = capture.load(value, capture.child(source, "default", k))
+    for name, value in (function.__kwdefaults__ or {}).items():
+        if name not in kwargs:
+            kwargs[name] = capture.load(value, capture.child(source, "kwdefault", name))
+
+
+def plain_function(function: Any) -> Any:
+    """The Python function inside an lru_cache, a Numba dispatcher or np.vectorize; None otherwise."""
+    if isinstance(function, functools._lru_cache_wrapper):
+        return function.__wrapped__
+    if isinstance(function, np.vectorize) and function.signature is None:
+        return function.pyfunc
+    root = type(function).__module__.partition(".")[0]
+    if root == "numba":
+        if function is sys.modules["numba"].prange:
+            return None
+        inner = getattr(function, "py_func", None) or getattr(function, "__wrapped__", None)
+        if inner is None:
+            inner = getattr(getattr(function, "_dispatcher", None), "py_func", None)
+        return inner
+    return None
+
+
+def _construct(context: Context, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Make an instance, with `__init__` staged where the class is a user's plain one."""
+    numba = sys.modules.get("numba")
+    if numba is not None and cls is numba.prange:
+        return range(*args)
+    init = cls.__init__
+    plain = type(cls) is type and cls.__new__ is object.__new__ and isinstance(init, FunctionType)
+    if not plain or not context.is_rewritable(cls.__module__):
+        return cls(*_staged_callbacks(context, args), **kwargs)
+    instance = object.__new__(cls)
+    stage_call(context, init, (instance, *args), kwargs)
+    return instance
+
+
+def _staged_callbacks(context: Context, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments with users' functions replaced by staged ones: `map(f, xs)`, `reduce(f, xs)`."""
+    return tuple(
+        functools.partial(stage_call_back, x)
+        if type(x) is FunctionType
+        and not is_staged(x)
+        and context.is_rewritable(x.__module__ or "")
+        else x
+        for x in args
+    )
+
+
+def stage_call_back(function: FunctionType, /, *args: Any, **kwargs: Any) -> Any:
+    """A user's function called back by library code."""
+    return call(function, args, kwargs)
+
+
+def _property(owner: Any, name: str) -> Any:
+    """The getter of a property, or of a cached_property not yet computed; None otherwise."""
+    if isinstance(owner, type | np.ndarray):
+        return None
+    found = getattr(type(owner), name, None)
+    if isinstance(found, builtins.property):
+        return found.fget if isinstance(found.fget, FunctionType) else None
+    if isinstance(found, functools.cached_property):
+        return None if name in getattr(owner, "__dict__", {}) else found.func
+    return None

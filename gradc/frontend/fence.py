@@ -1,0 +1,143 @@
+"""What cannot be traced: one error each, with the user's line and what to write instead.
+
+A call that depends on the outside world would run once, while tracing, and never again: random numbers,
+clocks, files, output. So would a store to something that outlives the call.
+"""
+
+from __future__ import annotations
+
+import builtins
+import datetime
+import logging
+import os
+import random
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gradc.frontend.location import TracingError
+
+_ONCE = "it would run once, while tracing, and not at each call"
+_PLAIN = "or run the function under gradc.disable_compile()"
+
+
+def _clock(name: str) -> str:
+    return f"{name} was called in a traced function: {_ONCE}. Pass the time as an argument"
+
+
+_REASONS: dict[Any, str] = {
+    print: f"print was called in a traced function: {_ONCE}. Remove it, {_PLAIN}",
+    warnings.warn: f"warnings.warn was called in a traced function: {_ONCE}. Remove it, {_PLAIN}",
+    builtins.open: f"open was called in a traced function: {_ONCE}. Read the file outside and pass "
+    "its contents as an argument",
+    builtins.input: f"input was called in a traced function: {_ONCE}. Pass its value as an argument",
+    os.urandom: f"os.urandom was called in a traced function: {_ONCE}. Pass its value as an argument",
+    np.load: f"np.load was called in a traced function: {_ONCE}. Load outside and pass the arrays as "
+    "arguments",
+    np.loadtxt: f"np.loadtxt was called in a traced function: {_ONCE}. Load outside and pass the "
+    "array as an argument",
+    np.save: f"np.save was called in a traced function: {_ONCE}. Return the array and save it outside",
+    np.savetxt: f"np.savetxt was called in a traced function: {_ONCE}. Return the array and save it "
+    "outside",
+    **{
+        getattr(time, name): _clock(f"time.{name}")
+        for name in ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic",
+                     "monotonic_ns", "process_time", "process_time_ns", "sleep")
+    },
+    datetime.datetime.now: _clock("datetime.now"),
+    datetime.datetime.utcnow: _clock("datetime.utcnow"),
+    datetime.datetime.today: _clock("datetime.today"),
+    datetime.date.today: _clock("date.today"),
+}  # fmt: skip
+
+_DETERMINISTIC = frozenset(("spawn", "bit_generator", "get_state", "__init__"))
+
+
+def refusal(function: Callable[..., Any]) -> str | None:
+    """Why this function must not be called while tracing; None when it may."""
+    owner = getattr(function, "__self__", None)
+    name = getattr(function, "__name__", "")
+    if isinstance(owner, np.random.Generator | np.random.RandomState | random.Random):
+        if name in _DETERMINISTIC:
+            return None
+        where = {np.random.Generator: "Generator", np.random.RandomState: "np.random"}
+        prefix = where.get(type(owner), "random")
+        return (
+            f"{prefix}.{name} was called in a traced function: {_ONCE}, so every call would use the "
+            "same numbers. Draw them outside and pass them as an argument"
+        )
+    module = getattr(function, "__module__", None) or ""
+    if isinstance(owner, logging.Logger) or (module == "logging" and name in _LOG_FUNCTIONS):
+        return f"logging.{name} was called in a traced function: {_ONCE}. Remove it, {_PLAIN}"
+    if isinstance(owner, Path) and name in ("read_text", "read_bytes", "write_text", "write_bytes"):
+        return (
+            f"Path.{name} was called in a traced function: {_ONCE}. Read and write files outside the "
+            "function"
+        )
+    try:
+        return _REASONS.get(function)
+    except TypeError:
+        return None
+
+
+_LOG_FUNCTIONS = frozenset(("debug", "info", "warning", "error", "critical", "exception", "log"))
+
+_MUTATORS = frozenset(
+    ("append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update",
+     "setdefault", "popitem", "move_to_end", "add", "discard", "__setitem__", "__delitem__")
+)  # fmt: skip
+
+
+def is_mutator(function: Any) -> bool:
+    """Is this a bound method that changes its list, dict or set?"""
+    owner = getattr(function, "__self__", None)
+    return isinstance(owner, list | dict | set) and function.__name__ in _MUTATORS
+
+
+def outliving_container(function: Any) -> TracingError:
+    """The error of calling a mutator on a container that outlives the call."""
+    owner = type(function.__self__).__name__
+    return TracingError(
+        f"{owner}.{function.__name__} changes a {owner} that outlives the call: {_ONCE}. Work on a "
+        f"copy ({owner}(...)) and return it"
+    )
+
+
+def outliving_store(owner: Any, name: str | None) -> TracingError:
+    """The error of storing to an attribute or item of something that outlives the call."""
+    kind = type(owner).__name__
+    what = f"the attribute {name!r} of a {kind}" if name else f"an item of a {kind}"
+    return TracingError(
+        f"a store to {what} that outlives the call: {_ONCE}. Return the value and store it outside"
+    )
+
+
+def rebound_name(name: str, kind: str) -> TracingError:
+    """The error of assigning to a global or to a closure variable of the traced function."""
+    what = "global" if kind == "global" else "nonlocal"
+    return TracingError(
+        f"an assignment to the {what} variable {name!r} in a traced function: {_ONCE}. Return the "
+        "value and assign it outside"
+    )
+
+
+def traced_condition(construct: str) -> TracingError:
+    """The error of a condition that depends on traced values."""
+    return TracingError(
+        f"{construct} on a traced value: the condition depends on array values, which are not known "
+        "while tracing. Compute both and choose with np.where(condition, a, b)"
+        + (", np.logical_and / np.logical_or / np.logical_not" if "`" in construct else "")
+        + "; or make the deciding argument static with gradc.compile(static_argnames=...)"
+    )
+
+
+def traced_format() -> TracingError:
+    """The error of formatting a traced value into a string."""
+    return TracingError(
+        "a traced value in an f-string: its number is not known while tracing. Return the value and "
+        f"format it outside, {_PLAIN}"
+    )

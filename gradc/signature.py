@@ -1,0 +1,361 @@
+"""What a program's arguments look like: the retrace key, and the generated function that matches a call.
+
+A leaf of the arguments is an array, a number (NumPy's, a float, a complex, or an int, which is traced and
+remembers its value), or static: guarded by value (bool, str, None, enums, types, functions), otherwise by
+identity. Shapes and dtypes are part of the key; memory layout is not, since no traced operation depends on it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradc import pytree
+from gradc.frontend.location import TracingError
+from gradc.frontend.tracer import Tracer
+from gradc.ir.types import TensorType, c128, f64, from_numpy, i64
+
+_VALUES = (
+    bool,
+    str,
+    bytes,
+    type(None),
+    enum.Enum,
+    np.dtype,
+    type,
+    slice,
+    range,
+    int,
+    type(Ellipsis),
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Leaf:
+    """What the key holds of one leaf.
+
+    kind: 'array', 'scalar' (a NumPy number), 'python' (int, float, complex) or 'static'
+    type: the tensor type (None for static);  python: the Python type of the leaf
+    value: the value of a static leaf, or the object's identity in `Identity`
+    """
+
+    kind: str
+    type: TensorType | None
+    python: type
+    value: Any = None
+
+    @property
+    def is_dynamic(self) -> bool:
+        return self.kind != "static"
+
+    @property
+    def weak(self) -> bool:
+        return self.kind == "python"
+
+    def describe(self) -> str:
+        if self.kind == "static":
+            shown = self.value.value if isinstance(self.value, Identity) else self.value
+            return f"{self.python.__name__} {shown!r}"
+        if self.kind == "python":
+            return f"a Python {self.python.__name__}"
+        assert self.type is not None
+        return f"{self.type.dtype.name}{list(self.type.shape)}"
+
+
+class Identity:
+    """An object compared by identity, kept alive."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Identity) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+class Static:
+    """A box around an argument declared static, so that pytrees do not open it."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+_PYTHON = {
+    float: Leaf("python", TensorType((), f64), float),
+    complex: Leaf("python", TensorType((), c128), complex),
+    int: Leaf("python", TensorType((), i64), int),
+}
+
+
+def classify(leaf: Any, path: Callable[[], str]) -> tuple[Leaf, Any]:
+    """The key of a leaf, and the leaf itself or the array that it converts to."""
+    kind = type(leaf)
+    if kind is np.ndarray:
+        return Leaf("array", TensorType(leaf.shape, _dtype(leaf, path)), kind), leaf
+    found = _PYTHON.get(kind)
+    if found is not None:
+        if kind is not int or -(2**63) <= leaf < 2**63:
+            return found, leaf
+        return Leaf("static", None, int, leaf), leaf
+    if isinstance(leaf, np.generic):
+        return Leaf("scalar", TensorType((), _dtype(leaf, path)), kind), leaf
+    if isinstance(leaf, Tracer):
+        raise TracingError(
+            f"{path()} is a traced array of a function that is no longer being traced: a value escaped "
+            "from it (through a global, an attribute or a container). Return it instead"
+        )
+    if isinstance(leaf, Static):
+        if isinstance(leaf.value, list | dict | set | np.ndarray):
+            raise TypeError(
+                f"the static argument {path()} is a {type(leaf.value).__name__}, which can change: "
+                "expected a hashable value; pass a tuple"
+            )
+        return _static(leaf.value), leaf.value
+    if isinstance(leaf, np.ma.MaskedArray):
+        raise TracingError(f"{path()} is a masked array: pass its data and its mask as two arrays")
+    if hasattr(kind, "__array__") or hasattr(kind, "__dlpack__"):
+        array = np.asarray(leaf) if hasattr(kind, "__array__") else np.from_dlpack(leaf)
+        return Leaf("array", TensorType(array.shape, _dtype(array, path)), np.ndarray), array
+    return _static(leaf), leaf
+
+
+def _static(value: Any) -> Leaf:
+    if isinstance(value, _VALUES) or _is_plain_tuple(value):
+        try:
+            hash(value)
+            return Leaf("static", None, type(value), value)
+        except TypeError:
+            pass
+    return Leaf("static", None, type(value), Identity(value))
+
+
+def _is_plain_tuple(value: Any) -> bool:
+    return isinstance(value, tuple | frozenset) and all(
+        isinstance(x, (*_VALUES, float, complex)) or _is_plain_tuple(x) for x in value
+    )
+
+
+def _dtype(value: Any, path: Callable[[], str]) -> Any:
+    try:
+        return from_numpy(value.dtype)
+    except TypeError:
+        error = pytree.leaf_type_error(value, path())
+        raise error or TracingError(f"{path()}: unsupported dtype {value.dtype}") from None
+
+
+def as_input(value: Any) -> np.ndarray:
+    """A dynamic leaf as an array in native byte order."""
+    array = np.asarray(value)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+@dataclasses.dataclass(slots=True)
+class Call:
+    """The analysed arguments of one call.
+
+    key:     the retrace key;  leaves: all leaves, dynamic ones converted
+    dynamic: positions of the dynamic leaves
+    """
+
+    structure: pytree.Structure
+    kinds: tuple[Leaf, ...]
+    leaves: list[Any]
+    names: Sequence[str]
+
+    @property
+    def key(self) -> Any:
+        return self.structure, self.kinds
+
+    @property
+    def dynamic(self) -> list[int]:
+        return [k for k, leaf in enumerate(self.kinds) if leaf.is_dynamic]
+
+    def inputs(self) -> list[np.ndarray]:
+        """The arrays of the dynamic leaves."""
+        return [as_input(self.leaves[k]) for k in self.dynamic]
+
+    def paths(self) -> list[str]:
+        """The path of each leaf as the user writes it: `params['w'][0]`."""
+        return leaf_paths(self.structure, self.names)
+
+    def argument_leaves(self, argument: int) -> range:
+        """Positions of the leaves of one positional argument."""
+        children = self.structure.children()[0].children()
+        start = sum(c.num_leaves for c in children[:argument])
+        return range(start, start + children[argument].num_leaves)
+
+    def argument_structure(self, argument: int) -> pytree.Structure:
+        return self.structure.children()[0].children()[argument]
+
+    @property
+    def argument_count(self) -> int:
+        return self.structure.children()[0].num_children
+
+
+def leaf_paths(structure: pytree.Structure, names: Sequence[str]) -> list[str]:
+    """Paths of the leaves of (args, kwargs), rooted at the parameters' names."""
+    arguments, keywords = structure.children()
+    paths: list[str] = []
+    for k, child in enumerate(arguments.children()):
+        name = names[k] if k < len(names) else f"args[{k}]"
+        paths += pytree.leaf_paths(child, name)
+    for name, child in zip(keywords.entries(), keywords.children()):
+        paths += pytree.leaf_paths(child, str(name))
+    return paths
+
+
+def parameter_names(function: Any) -> list[str]:
+    """Names of the positional parameters; empty where there is no signature."""
+    code = getattr(function, "__code__", None)
+    if code is not None:
+        return list(code.co_varnames[: code.co_argcount])
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [p.name for p in parameters if p.kind in kinds]
+
+
+def analyse(
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    names: Sequence[str] = (),
+    static_names: frozenset[str] = frozenset(),
+) -> Call:
+    """Flatten and classify the arguments. Raises TypeError for unsupported leaves, with their path."""
+    if static_names:
+        args = tuple(
+            Static(x) if k < len(names) and names[k] in static_names else x
+            for k, x in enumerate(args)
+        )
+        kwargs = {k: Static(x) if k in static_names else x for k, x in kwargs.items()}
+    leaves, structure = pytree.flatten((args, kwargs))
+    kinds = []
+    for k, leaf in enumerate(leaves):
+        kind, leaves[k] = classify(leaf, lambda k=k: leaf_paths(structure, names)[k])
+        kinds.append(kind)
+    return Call(structure, tuple(kinds), leaves, names)
+
+
+# ------------------------------------------------------------------------ the generated matcher
+Matcher = Callable[[tuple[Any, ...], dict[str, Any]], "list[Any] | None"]
+
+
+def matcher(
+    call: Call, args: tuple[Any, ...], kwargs: dict[str, Any], pins: Sequence[tuple[int, Any]]
+) -> Matcher | None:
+    """A function match(args, kwargs) -> the input arrays where a call has the same key, else None.
+
+    pins: (leaf position, value) of Python numbers whose value the trace has used.
+    None where the arguments hold a registered class that only optree can open.
+    """
+    writer = _MatchWriter(call, dict(pins))
+    arguments, keywords = call.structure.children()
+    writer.lines += ["def match(args, kwargs):", " try:"]
+    writer.line(f"if len(args) != {arguments.num_children} or len(kwargs) != "
+                f"{keywords.num_children}: return None")  # fmt: skip
+    ok = all(
+        writer.node(child, f"args[{k}]", args[k]) for k, child in enumerate(arguments.children())
+    ) and all(
+        writer.node(child, f"kwargs[{name!r}]", kwargs[name])
+        for name, child in zip(keywords.entries(), keywords.children())
+    )
+    if not ok:
+        return None
+    writer.line(f"return [{', '.join(writer.inputs)}]")
+    writer.lines.append(" except (LookupError, AttributeError): return None")
+    exec("\n".join(writer.lines), writer.scope)
+    match: Matcher = writer.scope["match"]
+    return match
+
+
+class _MatchWriter:
+    def __init__(self, call: Call, pins: dict[int, Any]) -> None:
+        self.call = call
+        self.pins = pins
+        self.lines: list[str] = []
+        self.inputs: list[str] = []
+        self.scope: dict[str, Any] = {"ndarray": np.ndarray, "array": np.asarray}
+        self.position = 0
+        self.count = 0
+
+    def line(self, text: str) -> None:
+        self.lines.append(f"  {text}")
+
+    def constant(self, value: Any) -> str:
+        name = f"c{len(self.scope)}"
+        self.scope[name] = value
+        return name
+
+    def node(self, structure: pytree.Structure, expression: str, example: Any) -> bool:
+        name = f"v{self.count}"
+        self.count += 1
+        self.line(f"{name} = {expression}")
+        cls = structure.type
+        if cls is None:
+            return self.leaf(name)
+        entries = structure.entries()
+        self.line(f"if type({name}) is not {self.constant(cls)}: return None")
+        if cls in (tuple, list, dict) or hasattr(cls, "_fields"):
+            if not hasattr(cls, "_fields"):
+                self.line(f"if len({name}) != {len(entries)}: return None")
+            parts = [f"{name}[{self.constant(e) if cls is dict else e}]" for e in entries]
+            examples = [example[e] for e in entries]
+        elif pytree.is_plain_dataclass(cls):
+            parts = [f"{name}.{entry}" for entry in entries]
+            examples = [getattr(example, entry) for entry in entries]
+            for field, kind, value in pytree.static_fields(example):
+                t, c = self.constant(kind), self.constant(value)
+                self.line(
+                    f"if type({name}.{field}) is not {t} or {name}.{field} != {c}: return None"
+                )
+        else:
+            return False
+        return all(map(self.node, structure.children(), parts, examples))
+
+    def leaf(self, name: str) -> bool:
+        leaf = self.call.kinds[self.position]
+        value = self.call.leaves[self.position]
+        position = self.position
+        self.position += 1
+        if leaf.kind == "static":
+            return self.static(name, leaf)
+        if leaf.kind == "array":
+            if type(value) is not np.ndarray or not value.dtype.isnative:
+                return False
+            dtype, shape = self.constant(value.dtype), self.constant(value.shape)
+            self.line(
+                f"if type({name}) is not ndarray or {name}.shape != {shape} or "
+                f"({name}.dtype is not {dtype} and {name}.dtype != {dtype}): return None"
+            )
+            self.inputs.append(name)
+            return True
+        self.line(f"if type({name}) is not {self.constant(leaf.python)}: return None")
+        if position in self.pins:
+            self.line(f"if {name} != {self.constant(self.pins[position])}: return None")
+        if leaf.python is int:
+            self.line(f"if not -0x8000000000000000 <= {name} < 0x8000000000000000: return None")
+        self.inputs.append(f"array({name})")
+        return True
+
+    def static(self, name: str, leaf: Leaf) -> bool:
+        if isinstance(leaf.value, Identity):
+            self.line(f"if {name} is not {self.constant(leaf.value.value)}: return None")
+        elif leaf.value is None:
+            self.line(f"if {name} is not None: return None")
+        else:
+            kind, value = self.constant(leaf.python), self.constant(leaf.value)
+            self.line(f"if type({name}) is not {kind} or {name} != {value}: return None")
+        return True
