@@ -1,3 +1,3 @@
 """Importing this module registers every pass, for pipeline strings that name them."""
 
-from gradc.passes import canonicalize, cse, dce  # noqa: F401
+from gradc.passes import backward, canonicalize, cse, dce, forward, stabilize  # noqa: F401

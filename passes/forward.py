@@ -13,14 +13,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradc.ir.builder import Builder
-from gradc.ir.core import UNKNOWN, Block, Value
+from gradc.ir.core import UNKNOWN, Block, Operation, Value
 from gradc.ir.diagnostic import IRError
 from gradc.ir.opdef import Accumulate
-from gradc.ir.ops.func import FuncOp
+from gradc.ir.ops.func import FuncOp, ModuleOp
 from gradc.passes.activity import analyse, carries_gradient, is_cut
-from gradc.passes.backward import check_inputs, copy_function, transpose
+from gradc.passes.adjoint import transpose
+from gradc.passes.backward import check_inputs, copy_function, input_numbers
 from gradc.passes.canonicalize import canonicalize
 from gradc.passes.dce import dce, has_effects
+from gradc.passes.manager import Pass
 
 ROLE = "forward"
 Tangents = dict[Value, Value]
@@ -133,3 +135,15 @@ def pushforward(function: FuncOp, wrt: Sequence[int], *, name: str) -> FuncOp:
     dce(new)
     canonicalize(new)
     return new
+
+
+class Pushforward(Pass, name="pushforward", anchor="builtin.module"):
+    """Add to each function @f the function @f_push of values and tangents along inputs `wrt`."""
+
+    wrt: str = "0"
+
+    def run(self, op: Operation) -> None:
+        assert isinstance(op, ModuleOp)
+        for function in list(op.functions):
+            name = f"{function['sym_name']}_push"
+            op.body.append(pushforward(function, input_numbers(self.wrt), name=name))

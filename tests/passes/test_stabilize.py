@@ -111,7 +111,7 @@ ROWS = np.array([[1000.0, 999.0, -1000.0], [-1e4, -1e4 + 2, -1e4], [0.1, -0.2, 0
 
 
 def shifted(b, x, keep):
-    """log(sum(exp(x - max))) + max over the rows, with or without keepdims, as the tracer has it."""
+    """log(sum(exp(x - max))) + max over the rows, with or without keepdims, as traced."""
     rows, columns = x.type.shape
     top = b.reduce_max(x, axes=(1,))
     top = b.reshape(top, shape=(rows, 1)) if keep else top
