@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from gradc.ir.diagnostic import TypeRuleError
-from gradc.ir.opdef import Contract, Sample, Samples
-from gradc.ir.ops.elementwise import conj, uniform
+from gradc.ir.opdef import Contract, Invalid, Sample, Samples
+from gradc.ir.ops.elementwise import conj
+from gradc.ir.ops.sampling import uniform
 from gradc.ir.type_rules import expect_dtype
-from gradc.ir.types import NUMBERS, ScalarType, TensorType
+from gradc.ir.types import NUMBERS, ScalarType, TensorType, f32, f64, tensor
 
 Axes = tuple[int, ...]
 
@@ -22,8 +23,10 @@ def free_axes(rank: int, *used: Axes) -> Axes:
 class DotGeneral(Contract, name="nd.dot_general"):
     """Sum of products over `contract` = (axes of x, axes of y), for each index of `batch` axes.
 
-    Result axes: batch (in the order given), then x's free axes, then y's. Complex operands are not
-    conjugated.
+    Result axes: batch (in the order given), then x's free axes, then y's. Operands of one dtype,
+    which the result has; numbers. Complex operands are not conjugated; f16 and bf16 accumulate in
+    f32 and round once. dx contracts g with conj(y) over the free axes of y, dy conj(x) with g over
+    those of x.
     """
 
     samples: Any
@@ -58,7 +61,10 @@ class DotGeneral(Contract, name="nd.dot_general"):
         out = [xs[k] for k in batch[0]]
         out += [xs[k] for k in free_axes(x.ndim, contract[0], batch[0])]
         out += [ys[k] for k in free_axes(y.ndim, contract[1], batch[1])]
-        return np.asarray(np.einsum(x, xs, y, ys, out, optimize=True)).astype(x.dtype, copy=False)
+        narrow = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
+        wide = [a.astype(np.float32) if narrow else a for a in (x, y)]
+        found = np.einsum(wide[0], xs, wide[1], ys, out, optimize=True)
+        return np.asarray(found).astype(x.dtype, copy=False)
 
     def vjp(b, op, g):
         x, y = op.operands
@@ -98,9 +104,24 @@ def _samples(rng: np.random.Generator, dtype: ScalarType) -> Any:
         ((3,), (4,), ((), ()), ((), ())),
         ((2, 3, 4), (3, 4, 2), ((1, 2), (0, 1)), ((), ())),
         ((2, 3, 4), (4, 3, 5), ((2, 1), (0, 1)), ((), ())),
+        ((2, 3, 4), (3, 5, 2), ((), ()), ((1, 0), (0, 2))),
+        ((3,), (3,), ((0,), (0,)), ((), ())),
+        ((2, 3), (2, 3), ((), ()), ((0, 1), (0, 1))),
+        ((), (3,), ((), ()), ((), ())),
+        ((2, 0), (0, 3), ((1,), (0,)), ((), ())),
+        ((0, 2), (2, 3), ((1,), (0,)), ((), ())),
     ):
         operands = (uniform(rng, dtype, x, -2, 2), uniform(rng, dtype, y, -2, 2))
         yield Sample(operands, {"contract": contract, "batch": batch})
+    x, y, none = tensor(dtype, 2, 3), tensor(dtype, 3, 2), ((), ())
+    other = tensor(f32 if dtype is f64 else f64, 3, 2)
+    yield Invalid((x, y), {"contract": ((0,), (0,))}, "contract axes (0, 0) have sizes 2 and 3")
+    yield Invalid((x, y), {"contract": ((2,), (0,))}, "contract axes (2, 0) are out of range")
+    yield Invalid((x, y), {"contract": ((1,), ())}, "expected as many contract axes of x as of y")
+    yield Invalid((x, y), {"contract": none, "batch": ((0,), (0,))}, "batch axes (0, 0) have sizes")
+    both = {"contract": ((1,), (0,)), "batch": ((1,), (0,))}
+    yield Invalid((x, y), both, "contract and batch axes to be distinct")
+    yield Invalid((x, other), {"contract": ((1,), (0,))}, "expected operand 1 of dtype")
 
 
 DotGeneral.samples = Samples(_samples, NUMBERS)
