@@ -24,7 +24,7 @@ from contract_numeric import (
     pairing,
     slope,
 )
-from contract_programs import materialize, program, pullback, run, sample_program
+from contract_programs import joined_program, materialize, program, pullback, run, sample_program
 
 from gradc import backend
 from gradc.ir.builder import EagerBuilder, EagerOp, EagerValue
@@ -111,14 +111,15 @@ def test_invalid_uses_are_refused(name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize(("name", "dtype"), cases())
 def test_native_kernel_agrees_with_the_reference(name: str, dtype: str) -> None:
+    """All samples of an op in one program, so that each op compiles once."""
     cls = SAMPLED[name]
-    for sample in samples(name, dtype):
-        arrays = operands(sample)
-        function = sample_program(cls, arrays, sample.attributes)
-        found = run_native(function, arrays)
-        for got, want in zip(found, evaluated(cls, arrays, sample.attributes), strict=True):
-            ulps = NATIVE_ULPS.get(cls.lowering, 16 * ULPS)
-            assert_close_in_ulps(got, want, ulps, f"{name}({dtype}) {sample}")
+    drawn = samples(name, dtype)
+    function = joined_program(cls, [(operands(s), s.attributes) for s in drawn])
+    found = iter(run_native(function, [x for s in drawn for x in operands(s)]))
+    ulps = NATIVE_ULPS.get(cls.lowering, 16 * ULPS)
+    for sample in drawn:
+        for want in evaluated(cls, operands(sample), sample.attributes):
+            assert_close_in_ulps(next(found), want, ulps, f"{name}({dtype}) {sample}")
 
 
 @pytest.mark.parametrize(("name", "dtype"), cases(differentiable=True))
