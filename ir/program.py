@@ -1,7 +1,7 @@
 """The hand-over from passes to runtime: a frozen `Program` of steps over arrays.
 
 The passes write it (`passes/lower/plan.py`), the runtime executes it (`runtime/executor.py`);
-neither imports the other. """
+neither imports the other."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ RECORD_SITE = 0  # index of the ErrorSite that failed
 RECORD_VALUES = 1  # its values, up to 6
 RECORD_RANK = 7  # the job that failed, lowest first
 RECORD_LOCK = 8
-RECORD_POLL = 9  # countdown to the next look at signals
-RECORD_SIZES = 10  # from here: sizes born at run time, in the order of Program.sizes
+RECORD_POLL = 9  # countdown to the next look at signals, and three words of its clock
+RECORD_THREAD = 13  # Python's thread state while native code runs without the GIL
+RECORD_SIZES = 14  # from here: sizes born at run time, in the order of NativeModule.sizes
 
 # What a native entry returns.
 STATUS_DONE = 0
 STATUS_FAILED = 1  # a check failed: see the record
 STATUS_ARGUMENT = 2  # an array is not as the program wants it; record[0] says which
+STATUS_INTERRUPTED = 3  # a signal handler raised: the entry answers with that exception
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class NativeModule:
     """LLVM text with one entry function, and the run-time numbers that belong to this use of it.
 
     The text holds no size above 16, so that modules for other array lengths share their machine
-    code. sizes: names of the Dims whose values the code writes into the record """
+    code. sizes: names of the Dims whose values the code writes into the record"""
 
     text: str
     entry: str

@@ -4,7 +4,7 @@ One file a module: a header with a checksum, then the object code; nothing is un
 belongs to the user alone (0700). Files are written under another name and renamed, so concurrent
 processes see whole files or none. A damaged entry, or one that someone else owns, is ignored and
 written anew. A folder that is missing, full or read-only costs compile time and one warning,
-nothing else. """
+nothing else."""
 
 from __future__ import annotations
 

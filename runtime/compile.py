@@ -2,7 +2,7 @@
 internals.
 
 Numba is imported on first use. Machine code is kept for the life of the process, keyed by the text,
-and on disk (cache.py). """
+and on disk (cache.py)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ C_LIBRARY = frozenset(
     exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh
     atanh erf erfc cbrt pow expf exp2f expm1f logf log2f log10f log1pf sinf cosf tanf asinf acosf
     atanf atan2f sinhf coshf tanhf asinhf acoshf atanhf erff erfcf cbrtf powf floor floorf ceil
-    ceilf trunc truncf rint rintf roundeven roundevenf fma fmaf sched_yield nanosleep clock_gettime
-    pthread_self malloc free realloc PyEval_SaveThread PyEval_RestoreThread PyLong_FromLong
+    ceilf trunc truncf rint rintf roundeven roundevenf fma fmaf sched_yield clock_gettime malloc free
+    pthread_mutex_lock pthread_mutex_unlock pthread_cond_wait pthread_cond_broadcast pthread_create
+    pthread_join PyEval_SaveThread PyEval_RestoreThread PyLong_FromLong
     PyErr_CheckSignals _GLOBAL_OFFSET_TABLE_""".split()
 )
 
@@ -65,6 +66,11 @@ def addresses_of(text: str, names: Sequence[str]) -> dict[str, int]:
 
     with global_compiler_lock:
         return _load(text, names)
+
+
+def data_address(name: str) -> int:
+    """The address of an external variable of a module compiled before."""
+    return _code_generator()._engine.get_global_value_address(name)
 
 
 def assembly(text: str) -> str:
@@ -141,7 +147,7 @@ def _optimised(text: str) -> Any:
         raise CompileError(f"LLVM refuses the emitted module: {error}") from error
     module.triple = llvm.get_process_triple()
     module.data_layout = codegen._data_layout
-    passes, builder = codegen._module_pass_manager(opt=3, loop_vectorize=True, slp_vectorize=True)
+    passes, builder = codegen._module_pass_manager(opt=2, loop_vectorize=True, slp_vectorize=False)
     passes.run(module, builder)
     library._final_module = module
     library._finalized = True

@@ -2,7 +2,7 @@
 
 A program of one native call, which is the usual case, is one call of a builtin function that checks
 its arguments itself. Calls from several threads at once are safe: each has temporary storage of its
-own. """
+own."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Executor:
     """A Program made ready to run; calling it with arrays gives a tuple of fresh arrays.
 
     The arrays have the shapes and dtypes of program.inputs, with any strides, alignment and byte
-    order; ArgumentError otherwise. """
+    order; ArgumentError otherwise."""
 
     def __init__(self, program: Program) -> None:
         check_layout()

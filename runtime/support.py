@@ -6,7 +6,7 @@ It is LLVM text, compiled and cached as programs are, and provided to them as sy
 from __future__ import annotations
 
 from gradc.ir.program import RECORD_LOCK, RECORD_RANK, RECORD_SITE, RECORD_VALUES
-from gradc.runtime import blas, compile
+from gradc.runtime import blas, compile, threads
 
 # Offsets in CPython's PyObject and NumPy's PyArrayObject, 64 bit; buffers.py checks them at import.
 TYPE, DATA, RANK, DIMENSIONS, DESCRIPTOR, FLAGS = 8, 16, 24, 32, 56, 64
@@ -120,57 +120,16 @@ release:
 }}
 """
 
-LAUNCH = """
-; Run job(k, context, 0) for k below `jobs`; the status of the lowest job that failed.
-define i32 @gradc_launch(ptr %job, ptr %context, i64 %jobs, ptr %record) {
-entry:
-  br label %head
-head:
-  %k = phi i64 [ 0, %entry ], [ %k1, %next ]
-  %more = icmp slt i64 %k, %jobs
-  br i1 %more, label %run, label %done
-run:
-  %k32 = trunc i64 %k to i32
-  %status = call i32 %job(i32 %k32, ptr %context, i32 0)
-  %good = icmp eq i32 %status, 0
-  br i1 %good, label %next, label %failed
-next:
-  %k1 = add i64 %k, 1
-  br label %head
-failed:
-  ret i32 %status
-done:
-  ret i32 0
-}
-define i64 @gradc_blas_begin() {
-  ret i64 0
-}
-define i64 @gradc_blas_inside() {
-  ret i64 0
-}
-define void @gradc_blas_end(i64 %state) {
-  ret void
-}
-"""
-
-PROVIDED = (
-    "gradc_check_arguments",
-    "gradc_fail",
-    "gradc_launch",
-    "gradc_blas_begin",
-    "gradc_blas_inside",
-    "gradc_blas_end",
-)
+PROVIDED = ("gradc_check_arguments", "gradc_fail")
 _ready = False
 
 
 def provide() -> None:
-    """Compile the support code and make it and the BLAS known to compiled programs (once)."""
+    """Compile the support code; make it, the pool and the BLAS known to compiled programs (once)."""
     global _ready
-    if _ready:
-        return
-    blas.provide()
-    text = CHECK_ARGUMENTS + FAIL + LAUNCH
-    for name, address in compile.addresses_of(text, PROVIDED).items():
-        compile.add_symbol(name, address)
-    _ready = True
+    if not _ready:
+        blas.provide()
+        for name, address in compile.addresses_of(CHECK_ARGUMENTS + FAIL, PROVIDED).items():
+            compile.add_symbol(name, address)
+        _ready = True
+    threads.start()

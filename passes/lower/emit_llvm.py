@@ -18,9 +18,16 @@ from typing import Any
 from gradc.ir.diagnostic import IRError
 from gradc.ir.ops import kernel
 from gradc.ir.ops.func import FuncOp
-from gradc.ir.program import NativeModule
+from gradc.ir.program import (
+    RECORD_RANK,
+    RECORD_THREAD,
+    STATUS_ARGUMENT,
+    STATUS_INTERRUPTED,
+    NativeModule,
+)
 from gradc.ir.types import MemRefType, i8
 from gradc.passes.lower import llvm_control, llvm_memory, llvm_scalars
+from gradc.passes.lower.llvm_control import NO_RANK
 from gradc.passes.lower.llvm_function import FunctionEmitter, emits
 from gradc.passes.lower.llvm_module import ModuleEmitter
 
@@ -41,7 +48,12 @@ def emit(function: FuncOp) -> NativeModule:
     e.emit_block(function.body)
     e.line("ret i32 0")
     # A place that no check of aliasing depends on: the pointers come from different arrays.
-    parameters = ["ptr %numbers", "ptr %floats", "ptr %record", *(f"ptr {n}" for n in names)]
+    parameters = [
+        "ptr %numbers",
+        "ptr %floats",
+        "ptr noalias %record",
+        *(f"ptr {n}" for n in names),
+    ]
     module.functions.append(
         "\n".join(
             [
@@ -104,7 +116,7 @@ def _entry(module: ModuleEmitter, name: str, count: int) -> str:
     lines.append("  br i1 %good, label %run, label %refuse")
     lines.append("refuse:")
     lines.append("  store i64 %refused, ptr %record")
-    lines.append(f"  %refusal = call ptr {as_int}(i64 2)")
+    lines.append(f"  %refusal = call ptr {as_int}(i64 {STATUS_ARGUMENT})")
     lines.append("  ret ptr %refusal")
     lines.append("run:")
     for k in range(buffers):
@@ -117,9 +129,20 @@ def _entry(module: ModuleEmitter, name: str, count: int) -> str:
         "ptr %record",
         *(f"ptr %b{k}" for k in range(count)),
     ]
+    lines.append(f"  %rank = getelementptr inbounds i64, ptr %record, i64 {RECORD_RANK}")
+    lines.append(f"  store i64 {NO_RANK}, ptr %rank")
+    lines.append(f"  %kept = getelementptr inbounds i64, ptr %record, i64 {RECORD_THREAD}")
     lines.append(f"  %thread = call ptr {save}()")
+    lines.append("  store ptr %thread, ptr %kept")
     lines.append(f"  %status = call i32 @{PREFIX}.body({', '.join(arguments)})")
-    lines.append(f"  call void {restore}(ptr %thread)")
+    # A look at signals on the way takes the GIL and drops it again, so ask for the state anew.
+    lines.append("  %now = load ptr, ptr %kept")
+    lines.append(f"  call void {restore}(ptr %now)")
+    lines.append(f"  %raised = icmp eq i32 %status, {STATUS_INTERRUPTED}")
+    lines.append("  br i1 %raised, label %error, label %report")
+    lines.append("error:")
+    lines.append("  ret ptr null")
+    lines.append("report:")
     lines.append("  %wide = sext i32 %status to i64")
     lines.append(f"  %answer = call ptr {as_int}(i64 %wide)")
     lines.append("  ret ptr %answer")

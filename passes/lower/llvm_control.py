@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradc.ir.core import Operation, Value, captured_values
-from gradc.ir.ops import scf, status
+from gradc.ir.ops import blas, scf, status
 from gradc.ir.program import RECORD_RANK, RECORD_SIZES, ErrorSite
 from gradc.ir.types import MemRefType, f64
 from gradc.passes.lower.llvm_function import FunctionEmitter, emits
@@ -236,11 +236,10 @@ def _parallel(e: FunctionEmitter, op: Any) -> None:
     for slot, (t, name) in enumerate((("ptr", "%record"), ("ptr", "%numbers"), ("ptr", "%floats"),
                                       ("i64", size))):  # fmt: skip
         put(slot, t, name)
-    rank_place = e.assign(f"getelementptr inbounds i64, ptr %record, i64 {RECORD_RANK}")
-    e.line(f"store i64 {NO_RANK}, ptr {rank_place}")
-    launch = e.module.declare("gradc_launch", "i32", ("ptr", "ptr", "i64", "ptr"))
-    call = f"call i32 {launch}(ptr {function}, ptr {context}, i64 {jobs}, ptr %record)"
-    outcome = e.assign(call)
+    launch = e.module.declare("gradc_launch", "i32", ("ptr", "ptr", "i64", "ptr", "i32"))
+    blas_inside = any(isinstance(inner, blas.GemmCall) for inner in op.walk())
+    arguments = f"ptr {function}, ptr {context}, i64 {jobs}, ptr %record, i32 {int(blas_inside)}"
+    outcome = e.assign(f"call i32 {launch}({arguments})")
     failed, good = e.label("stop"), e.label("good")
     e.branch(e.assign(f"icmp eq i32 {outcome}, 0"), good, failed)
     e.start(failed)
@@ -278,6 +277,13 @@ def _outline(e: FunctionEmitter, op: Any, parts: Sequence[tuple[Value, int, str]
     for value, names in loaded.items():
         inner.values[value] = tuple(names)
     inner.set_scopes(op)
+    # A job behind one that failed need not run.
+    place = inner.assign(f"getelementptr inbounds i64, ptr %record, i64 {RECORD_RANK}")
+    lowest = inner.assign(f"load atomic i64, ptr {place} monotonic, align 8")
+    inner.branch(inner.assign(f"icmp slt i64 {lowest}, %rank"), "skip", "start")
+    inner.start("skip")
+    inner.line("ret i32 0")
+    inner.start("start")
     dims = len(op.body.args)
     lowers, uppers, steps = (
         [inner[v] for v in op.operands[k * dims : (k + 1) * dims]] for k in range(3)

@@ -197,9 +197,5 @@ def _gemm(e: FunctionEmitter, op: Any) -> None:
 
 
 def _call_blas(e: FunctionEmitter, name: str, arguments: Sequence[str]) -> None:
-    """Inside a parallel loop BLAS stays on one thread; outside it may use the pool."""
-    claim = "gradc_blas_inside" if e.parallel else "gradc_blas_begin"
-    state = e.assign(f"call i64 {e.module.declare(claim, 'i64', ())}()")
     function = e.module.declare(f"gradc_{name}", "void", ["ptr"] * len(arguments))
     e.line(f"call void {function}({', '.join(f'ptr {a}' for a in arguments)})")
-    e.line(f"call void {e.module.declare('gradc_blas_end', 'void', ('i64',))}(i64 {state})")

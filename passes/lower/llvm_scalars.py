@@ -2,7 +2,7 @@
 
 Half precision computes in f32 and rounds after each operation. Floating operations may contract
 into fused multiply-adds unless their `fastmath` says otherwise; reassociation is only where it
-allows it. No operation assumes the absence of NaN or infinities. """
+allows it. No operation assumes the absence of NaN or infinities."""
 
 from __future__ import annotations
 

@@ -49,7 +49,9 @@ def elementwise(scalar, n):
 def test_add(n):
     x, y = np.arange(n) * 0.5, np.arange(n) ** 2.0
     arrays = [((n,), f64)] * 3
-    (got,) = assert_same(both(elementwise(lambda b, x, y: b.arith_addf(x, y), n), arrays, 1, [x, y]))
+    (got,) = assert_same(
+        both(elementwise(lambda b, x, y: b.arith_addf(x, y), n), arrays, 1, [x, y])
+    )
     np.testing.assert_array_equal(got, x + y)
 
 
@@ -58,13 +60,17 @@ def test_add(n):
                                   "maxnumf", "minnumf"])  # fmt: skip
 def test_float_binary(dtype, name):
     special = np.array([0.0, -0.0, 1.5, -2.25, np.inf, -np.inf, np.nan, 3e-5, 6e4])
-    x, y = (a.ravel().astype(dtype.name.replace("f", "float")) for a in np.meshgrid(special, special))
+    x, y = (
+        a.ravel().astype(dtype.name.replace("f", "float")) for a in np.meshgrid(special, special)
+    )
     n = x.size
     make = elementwise(lambda b, x, y: getattr(b, f"arith_{name}")(x, y), n)
     (got,) = assert_same(both(make, [((n,), dtype)] * 3, 1, [x, y]))
     if name in ("maximumf", "minimumf"):
         zero = (x == 0) & (y == 0)
-        sign = np.signbit(x) & np.signbit(y) if name == "maximumf" else np.signbit(x) | np.signbit(y)
+        sign = (
+            np.signbit(x) & np.signbit(y) if name == "maximumf" else np.signbit(x) | np.signbit(y)
+        )
         np.testing.assert_array_equal(np.signbit(got[zero]), sign[zero])
 
 
@@ -96,7 +102,9 @@ def test_comparisons_are_bool_bytes(name):
     def scalar(b, x, y):
         return b.arith_extui(b.arith_cmpf(x, y, predicate=arith.CMPF[name]), to=i8)
 
-    (got,) = assert_same(both(elementwise(scalar, 25), [((25,), f64)] * 2 + [((25,), i1)], 1, [x, y]))
+    (got,) = assert_same(
+        both(elementwise(scalar, 25), [((25,), f64)] * 2 + [((25,), i1)], 1, [x, y])
+    )
     assert got.dtype == bool
 
 
@@ -210,7 +218,9 @@ def test_while_counts_collatz_steps():
             return b.arith_cmpi(n, one, predicate=arith_integers_predicate("ne")), [n, steps]
 
         def after(b, n, steps):
-            even = b.arith_cmpi(b.arith_andi(n, one), zero, predicate=arith_integers_predicate("eq"))
+            even = b.arith_cmpi(
+                b.arith_andi(n, one), zero, predicate=arith_integers_predicate("eq")
+            )
             half = b.arith_shrui(n, one)
             up = b.arith_addi(b.arith_muli(n, three), one)
             return [b.arith_select(even, half, up), b.arith_addi(steps, one)]
@@ -274,7 +284,9 @@ def test_arena_views_and_scratch():
 
         loop(lambda b, i: b.memref_store(b.memref_load(x, i), first, i))
         loop(lambda b, i: b.memref_store(b.memref_load(first, i), third, i))
-        loop(lambda b, i: b.memref_store(b.arith_truncf(b.memref_load(third, i), to=f32), second, i))
+        loop(
+            lambda b, i: b.memref_store(b.arith_truncf(b.memref_load(third, i), to=f32), second, i)
+        )
 
         def last(b, i):
             b.memref_store(b.arith_extf(b.memref_load(second, i), to=f64), scratch, ix(b, 1))

@@ -99,7 +99,9 @@ def test_wrong_number_of_arguments():
 @pytest.mark.parametrize("dtype", [i1, ui16, bf16])
 def test_stored_types(dtype):
     arrays = [((30,), dtype)] * 2
-    x = (np.arange(30) % 2 if dtype is i1 else np.arange(30)).astype(ArraySpec((), dtype).numpy_dtype)
+    x = (np.arange(30) % 2 if dtype is i1 else np.arange(30)).astype(
+        ArraySpec((), dtype).numpy_dtype
+    )
     (got,) = assert_same(both(copy, arrays, 1, [x]))
     assert got.dtype == x.dtype
 
