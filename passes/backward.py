@@ -41,13 +41,14 @@ def check_inputs(function: FuncOp, wrt: Iterable[int]) -> None:
 
 
 def copy_function(function: FuncOp, name: str) -> FuncOp:
-    """A copy without its return; `differentiate` and `pushforward` write on at its end."""
+    """A copy under another name."""
     args = function.args
     new = FuncOp.build(name, [v.type for v in args], [v.hint for v in args], function.location)
     mapping: dict[Value, Value] = dict(zip(args, new.args, strict=True))
     for op in function.body.ops[:-1]:
         new.body.append(op.clone(mapping))
     new.body.append(function.body.terminator.clone(mapping))
+    new.update_type()
     return new
 
 

@@ -56,10 +56,11 @@ def _cse_regions(op: Operation, table: Table) -> bool:
 
 
 def _cse_block(block: Block, table: Table) -> bool:
+    changed = False
     kept = []
     for op in block.ops:
         if op.regions:
-            _cse_regions(op, table)
+            changed |= _cse_regions(op, table)
         elif op.results and not has_effects(op):
             key = structural_key(op)
             first = table.setdefault(key, op)
@@ -70,9 +71,9 @@ def _cse_block(block: Block, table: Table) -> bool:
                 op.parent = None
                 continue
         kept.append(op)
-    changed = len(kept) < len(block.ops)
-    if changed:
+    if len(kept) < len(block.ops):
         block.replace_ops(kept)
+        changed = True
     return changed
 
 
