@@ -113,15 +113,17 @@ def _samples(rng: np.random.Generator, dtype: ScalarType) -> Any:
     ):
         operands = (uniform(rng, dtype, x, -2, 2), uniform(rng, dtype, y, -2, 2))
         yield Sample(operands, {"contract": contract, "batch": batch})
-    x, y, none = tensor(dtype, 2, 3), tensor(dtype, 3, 2), ((), ())
-    other = tensor(f32 if dtype is f64 else f64, 3, 2)
-    yield Invalid((x, y), {"contract": ((0,), (0,))}, "contract axes (0, 0) have sizes 2 and 3")
-    yield Invalid((x, y), {"contract": ((2,), (0,))}, "contract axes (2, 0) are out of range")
-    yield Invalid((x, y), {"contract": ((1,), ())}, "expected as many contract axes of x as of y")
-    yield Invalid((x, y), {"contract": none, "batch": ((0,), (0,))}, "batch axes (0, 0) have sizes")
+    matrices = tensor(dtype, 2, 3), tensor(dtype, 3, 2)
+    mixed = matrices[0], tensor(f32 if dtype is f64 else f64, 3, 2)
+    yield Invalid(matrices, {"contract": ((0,), (0,))}, "contract axes (0, 0) have sizes 2 and 3")
+    yield Invalid(matrices, {"contract": ((2,), (0,))}, "contract axes (2, 0) are out of range")
+    yield Invalid(matrices, {"contract": ((1,), ())}, "expected as many contract axes of x as of y")
+    yield Invalid(
+        matrices, {"contract": ((), ()), "batch": ((0,), (0,))}, "batch axes (0, 0) have sizes"
+    )
     both = {"contract": ((1,), (0,)), "batch": ((1,), (0,))}
-    yield Invalid((x, y), both, "contract and batch axes to be distinct")
-    yield Invalid((x, other), {"contract": ((1,), (0,))}, "expected operand 1 of dtype")
+    yield Invalid(matrices, both, "contract and batch axes to be distinct")
+    yield Invalid(mixed, {"contract": ((1,), (0,))}, "expected operand 1 of dtype")
 
 
 DotGeneral.samples = Samples(_samples, NUMBERS)

@@ -33,7 +33,7 @@ class Constant(Creation, name="nd.constant"):
             raise TypeRuleError(f"expected a number or an ndarray, got {value!r}")
         return type
 
-    def evaluate(*, value: Any, type: TensorType) -> np.ndarray:
+    def evaluate(*, value: Any, type: Any) -> np.ndarray:
         return np.full(type.shape, value, to_numpy(type.dtype))
 
     def _samples(rng: Any, dtype: Any) -> Any:
@@ -74,7 +74,7 @@ class Iota(Creation, name="nd.iota"):
             raise TypeRuleError(f"expected axis in [0, {type.rank}), got {axis}")
         return type
 
-    def evaluate(*, axis: int, type: TensorType) -> np.ndarray:
+    def evaluate(*, axis: int, type: Any) -> np.ndarray:
         shape = [1] * type.rank
         shape[axis] = -1
         line = np.arange(type.shape[axis]).reshape(shape)

@@ -171,7 +171,7 @@ def split_map(old: tuple[Any, ...], new: tuple[Any, ...]) -> AffineMap | None:
         if n == 1:
             exprs.append(AffineExpr.const(0, rank))
             continue
-        group = []
+        group: list[int] = []
         size: Any = 1
         while size != n:
             while at < rank and new[at] == 1:
