@@ -20,9 +20,9 @@ class Type:
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ScalarType(Type):
-    """An element type such as `f32`, or `index`.
+    """An element type such as `f32`, or `index`. There is one object of each, also after pickling.
 
     name:  gradc's short name (`f32`, `c64`, `ui8`, `i1`, `index`)
     mlir:  the spelling in MLIR text (`complex<f32>` for `c64`)
@@ -37,6 +37,9 @@ class ScalarType(Type):
 
     def __repr__(self) -> str:
         return self.name
+
+    def __reduce__(self) -> Any:
+        return scalar_named, (self.name,)
 
     @property
     def is_floating(self) -> bool:
@@ -93,6 +96,13 @@ SCALARS: dict[str, ScalarType] = {
         i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f16, bf16, f32, f64, c64, c128, index,
     )
 }  # fmt: skip
+
+
+def scalar_named(name: str) -> ScalarType:
+    """The element type of that short name; KeyError otherwise."""
+    return SCALARS[name]
+
+
 SIGNED = (i8, i16, i32, i64)
 UNSIGNED = (ui8, ui16, ui32, ui64)
 INTEGERS = SIGNED + UNSIGNED

@@ -180,7 +180,10 @@ def _is_sum_of_squares(value: Value) -> bool:
     """
     pending, sums = [value], 0
     while pending:
-        op = pending.pop().defining_op
+        term = pending.pop()
+        op = term.defining_op
+        if constant_value(term) == 0:
+            continue
         if op is None:
             return False
         if op.name in ("nd.add", "nd.reduce_sum"):
