@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -27,6 +27,7 @@ from gradc.signature import Call, analyse, matcher, parameter_names
 from gradc.tracing import Traced, inline, trace_function
 
 _MOST_TRACES = 128  # traced functions kept for one Python function
+_MOST_REASONS = 100  # lines of `explain`
 _MOST_ENTRIES = 4  # entries that a dispatcher tries before it computes the key
 
 
@@ -107,7 +108,8 @@ class Engine:
         self.no_rewrite = no_rewrite
         self.lock = threading.RLock()
         self.traces: OrderedDict[Any, list[Traced]] = OrderedDict()
-        self.reasons: list[str] = []
+        self.reasons: deque[str] = deque(maxlen=_MOST_REASONS)
+        self.trace_count = 0
         self.dispatchers: dict[Mode, Dispatcher] = {}
         self.last_traced: Traced | None = None
 
@@ -138,9 +140,10 @@ class Engine:
                     self.traces.move_to_end(call.key)
                     self.last_traced = traced
                     return traced, hidden
-            self.reasons.append(self._reason(call, failures))
+            self._note(self._reason(call, failures))
             traced = trace_function(function, call, self.no_rewrite)
             hidden = traced.reader.read(function)
+            traced.call = call.without_values()
             if isinstance(hidden, int):
                 raise TracingError(
                     f"{traced.reader.describe_failure(hidden)} after tracing: {self.label} changed it while "
@@ -171,6 +174,10 @@ class Engine:
         found: tuple[Any, ...] = hidden
         return found
 
+    def _note(self, reason: str) -> None:
+        self.trace_count += 1
+        self.reasons.append(reason)
+
     def _reason(self, call: Call, failures: list[str]) -> str:
         if failures:
             return failures[0]
@@ -179,11 +186,12 @@ class Engine:
         return difference(self.last_traced.call, call)
 
     def explain(self) -> str:
-        """One line for each time the function was traced, with the reason."""
-        if not self.reasons:
+        """One line for each of the last times the function was traced, with the reason."""
+        if not self.trace_count:
             return f"{self.label}: not called yet"
-        lines = [f"{self.label}: traced {len(self.reasons)} time{'s' * (len(self.reasons) != 1)}"]
-        lines += [f"  {k}. {reason}" for k, reason in enumerate(self.reasons, 1)]
+        lines = [f"{self.label}: traced {self.trace_count} time{'s' * (self.trace_count != 1)}"]
+        first = self.trace_count - len(self.reasons) + 1
+        lines += [f"  {k}. {reason}" for k, reason in enumerate(self.reasons, first)]
         return "\n".join(lines)
 
 

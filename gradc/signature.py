@@ -124,6 +124,8 @@ def classify(leaf: Any, path: Callable[[], str]) -> tuple[Leaf, Any]:
         return _static(leaf.value), leaf.value
     if isinstance(leaf, np.ma.MaskedArray):
         raise TracingError(f"{path()} is a masked array: pass its data and its mask as two arrays")
+    if isinstance(leaf, np.matrix):
+        raise TracingError(f"{path()} is an np.matrix: pass np.asarray(matrix), a plain array")
     if hasattr(kind, "__array__") or hasattr(kind, "__dlpack__"):
         array = np.asarray(leaf) if hasattr(kind, "__array__") else np.from_dlpack(leaf)
         return Leaf("array", TensorType(array.shape, _dtype(array, path)), np.ndarray), array
@@ -172,6 +174,10 @@ class Call:
     kinds: tuple[Leaf, ...]
     leaves: list[Any]
     names: Sequence[str]
+
+    def without_values(self) -> Call:
+        """The same without the leaves: a traced function keeps no arguments alive."""
+        return Call(self.structure, self.kinds, [], self.names)
 
     @property
     def key(self) -> Any:

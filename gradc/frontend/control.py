@@ -205,7 +205,7 @@ def stage_call(
     method = getattr(kind, "__call__", None)
     if isinstance(method, FunctionType) and context.is_rewritable(method.__module__):
         return stage_call(context, method, (function, *args), kwargs)
-    return function(*_staged_callbacks(context, args), **kwargs)
+    return _call_library(context, function, args, kwargs)
 
 
 def any_traced(values: Iterable[Any]) -> bool:
@@ -223,18 +223,34 @@ def any_traced(values: Iterable[Any]) -> bool:
 def _stage_function(
     context: Context, function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    if not context.is_rewritable(function.__module__ or function.__globals__.get("__name__", "")):
-        wrapped = getattr(function, "__wrapped__", None)
-        if wrapped is not None and isinstance(wrapped, FunctionType):
-            # A wrapper made by the standard library or NumPy around a user's function.
-            if context.is_rewritable(wrapped.__module__ or ""):
-                return function(*args, **kwargs)
-        return function(*_staged_callbacks(context, args), **kwargs)
+    if not context.is_rewritable(_module_of(function)):
+        return _call_library(context, function, args, kwargs)
     _load_defaults(context, function, args, kwargs)
     new = staged(function, Operators)
     if new is None:
         return function(*args, **kwargs)
     return new(*args, **kwargs)
+
+
+def _module_of(function: Any) -> str:
+    return getattr(function, "__module__", None) or ""
+
+
+def _call_library(
+    context: Context, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Call a library's function as it is; users' functions that it calls back (`map(f, xs)`,
+    `reduce(f, xs)`, `sorted(xs, key=f)`) are staged."""
+    if _module_of(function).partition(".")[0] not in sys.stdlib_module_names:
+        return function(*args, **kwargs)
+    args = tuple(_callback(context, x) for x in args)
+    return function(*args, **{name: _callback(context, x) for name, x in kwargs.items()})
+
+
+def _callback(context: Context, x: Any) -> Any:
+    if type(x) is FunctionType and not is_staged(x) and context.is_rewritable(_module_of(x)):
+        return functools.partial(call_back, x)
+    return x
 
 
 def _load_defaults(
@@ -282,25 +298,13 @@ def _construct(context: Context, cls: type, args: tuple[Any, ...], kwargs: dict[
     init = cls.__init__
     plain = type(cls) is type and cls.__new__ is object.__new__ and isinstance(init, FunctionType)
     if not plain or not context.is_rewritable(cls.__module__):
-        return cls(*_staged_callbacks(context, args), **kwargs)
+        return _call_library(context, cls, args, kwargs)
     instance = object.__new__(cls)
     stage_call(context, init, (instance, *args), kwargs)
     return instance
 
 
-def _staged_callbacks(context: Context, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arguments with users' functions replaced by staged ones: `map(f, xs)`, `reduce(f, xs)`."""
-    return tuple(
-        functools.partial(stage_call_back, x)
-        if type(x) is FunctionType
-        and not is_staged(x)
-        and context.is_rewritable(x.__module__ or "")
-        else x
-        for x in args
-    )
-
-
-def stage_call_back(function: FunctionType, /, *args: Any, **kwargs: Any) -> Any:
+def call_back(function: FunctionType, /, *args: Any, **kwargs: Any) -> Any:
     """A user's function called back by library code."""
     return call(function, args, kwargs)
 

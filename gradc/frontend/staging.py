@@ -293,7 +293,6 @@ class Rewriter(ast.NodeTransformer):
     def visit_match_case(self, node: ast.match_case) -> Any:
         if node.guard is not None:
             node.guard = self.truth(node.guard, "the guard of `case`")
-        node.pattern = self.visit(node.pattern)
         node.body = self.statements(node.body)
         return node
 
