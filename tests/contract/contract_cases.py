@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pytest
 
 import gradc.ir.ops  # noqa: F401  (fills the registry)
 from gradc.ir.opdef import NOT_DIFFERENTIABLE, REGISTRY, Invalid, Op, Sample
@@ -32,6 +33,18 @@ def cases(dtypes: tuple[str, ...] | None = None, differentiable: bool = False) -
         if not (differentiable and cls.vjp in (None, NOT_DIFFERENTIABLE))
         for dtype in cls.samples.dtypes
         if dtypes is None or dtype.name in dtypes
+    ]
+
+
+def groups(size: int) -> list[Any]:
+    """(dtype name, operation names): all cases, up to `size` operations of one dtype at a time."""
+    by_dtype: dict[str, list[str]] = {}
+    for name, dtype in cases():
+        by_dtype.setdefault(dtype, []).append(name)
+    return [
+        pytest.param(dtype, names[k : k + size], id=f"{dtype}-{names[k]}")
+        for dtype, names in by_dtype.items()
+        for k in range(0, len(names), size)
     ]
 
 

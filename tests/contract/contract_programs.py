@@ -27,14 +27,15 @@ def sample_program(cls: type[Op], arrays: Sequence[np.ndarray], attributes: Any)
     return program(cls, [type_of(x) for x in arrays], attributes)
 
 
-def joined_program(
-    cls: type[Op], uses: Sequence[tuple[Sequence[np.ndarray], dict[str, Any]]]
-) -> FuncOp:
-    """A function that applies the operation to several operand lists; all results, in order."""
-    function = FuncOp.build("f", [type_of(x) for arrays, _ in uses for x in arrays])
+Use = tuple[type[Op], Sequence[np.ndarray], dict[str, Any]]
+
+
+def joined_program(uses: Sequence[Use]) -> FuncOp:
+    """A function that applies operations, each to its own arguments; all results, in order."""
+    function = FuncOp.build("f", [type_of(x) for _, arrays, _ in uses for x in arrays])
     b, arguments = Builder(function.body), iter(function.args)
     returned: list[Value] = []
-    for arrays, attributes in uses:
+    for cls, arrays, attributes in uses:
         found = b.create(cls, [next(arguments) for _ in arrays], attributes)
         returned += found if isinstance(found, tuple) else [found]
     return function.finish(returned)

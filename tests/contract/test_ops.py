@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contract_cases import SAMPLED, cases, invalid_samples, needs_samples, operands, samples
+from contract_cases import SAMPLED, cases, groups, invalid_samples, needs_samples, operands, samples
 from contract_numeric import (
     ULPS,
     assert_close_in_ulps,
@@ -35,6 +35,7 @@ from gradc.ir.verify import verify
 
 WIDE = ("f64", "c128")
 # A kernel that sums or multiplies many rounded terms may differ from NumPy's order of doing so.
+NATIVE_GROUP = 8
 NATIVE_ULPS = {"elementwise": ULPS, "shape": 0, "index": 0, "creation": 0, "argreduce": 0}
 
 
@@ -109,17 +110,25 @@ def test_invalid_uses_are_refused(name: str, dtype: str) -> None:
         assert sample.message in caught.value.message, f"{name}({dtype}) {sample}"
 
 
-@pytest.mark.parametrize(("name", "dtype"), cases())
-def test_native_kernel_agrees_with_the_reference(name: str, dtype: str) -> None:
-    """All samples of an op in one program, so that each op compiles once."""
-    cls = SAMPLED[name]
-    drawn = samples(name, dtype)
-    function = joined_program(cls, [(operands(s), s.attributes) for s in drawn])
-    found = iter(run_native(function, [x for s in drawn for x in operands(s)]))
-    ulps = NATIVE_ULPS.get(cls.lowering, 16 * ULPS)
-    for sample in drawn:
+def check_native(names: list[str], dtype: str) -> None:
+    drawn = [(SAMPLED[name], s) for name in names for s in samples(name, dtype)]
+    function = joined_program([(cls, operands(s), s.attributes) for cls, s in drawn])
+    found = iter(run_native(function, [x for _, s in drawn for x in operands(s)]))
+    for cls, sample in drawn:
+        ulps = NATIVE_ULPS.get(cls.lowering, 16 * ULPS)
         for want in evaluated(cls, operands(sample), sample.attributes):
-            assert_close_in_ulps(next(found), want, ulps, f"{name}({dtype}) {sample}")
+            assert_close_in_ulps(next(found), want, ulps, f"{cls.name}({dtype}) {sample}")
+
+
+@pytest.mark.parametrize(("dtype", "names"), groups(NATIVE_GROUP))
+def test_native_kernels_agree_with_the_reference(dtype: str, names: list[str]) -> None:
+    """Several operations in one program, which costs far less than compiling each alone."""
+    try:
+        check_native(names, dtype)
+    except Exception:
+        for name in names:  # say which of them it is
+            check_native([name], dtype)
+        raise
 
 
 @pytest.mark.parametrize(("name", "dtype"), cases(differentiable=True))
