@@ -9,7 +9,7 @@ from gradc.ir.diagnostic import ParseError
 
 # `tensor<4x?x` is one token: by themselves its sizes look like numbers (0x4 a hexadecimal one).
 _TOKEN = re.compile(
-    r"""(?:[ \t\r\n]+|//[^\n]*)*(?:
+    r"""(?:[ \t\r\n]++|//[^\n]*+)*+(?:
       (?P<value>%[A-Za-z0-9_$.\-]+(?:\#[0-9]+)?)
     | (?P<string>"(?:[^"\\\n]|\\.)*")
     | (?P<arrow>->)
@@ -27,7 +27,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.ASCII,
 )
-_SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\n]*)*")
+_SPACE = re.compile(r"(?:[ \t\r\n]++|//[^\n]*+)*+")
 _BODY = re.compile(r'"(?:[^"\\\n]|\\.)*"|->|[<>()\[\]{}]')
 _CLOSING = {"<": ">", "(": ")", "[": "]", "{": "}"}
 _ESCAPE = re.compile(rb'\\([0-9A-Fa-f]{2}|[\\"nt])')

@@ -22,7 +22,7 @@ from gradc.passes.manager import (
 )
 
 _SEPARATOR = re.compile(r"^// -----[^\n]*$", re.MULTILINE)
-_ONLY_COMMENTS = re.compile(r"(?:\s+|//[^\n]*)*\Z")
+_ONLY_COMMENTS = re.compile(r"(?:\s++|//[^\n]*+)*+\Z")
 _EXPECTATION = re.compile(
     r"expected-(\w+)(?:@(?:([+-]\d+)|(above|below|unknown)))?\s*\{\{(.*?)\}\}"
 )
