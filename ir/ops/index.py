@@ -60,6 +60,17 @@ def _places(x: Any, indices: tuple[Any, ...], axes: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
+def _last_of_each(places: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    """The writes (numbered in row-major order) after which none goes to the same place. NumPy
+    leaves
+    open which of several assignments to a place is the last."""
+    if not places[0].size:
+        return np.zeros(0, np.int64)
+    flat = np.asarray(np.ravel_multi_index(places, shape[: len(places)])).ravel()
+    _, first = np.unique(flat[::-1], return_index=True)
+    return flat.size - 1 - first
+
+
 def _to_front(x: Any, axes: Any) -> Any:
     return np.moveaxis(x, axes, range(len(axes)))
 
@@ -101,6 +112,7 @@ class Gather(Index, name="nd.gather"):
 
     lowering = "gather"
     finite_slope = True
+    linear = True
     samples = Samples(_gather_samples, ARRAY_DTYPES)
 
     def infer(x: Any, *indices: Any, axes: tuple[int, ...]) -> TensorType:
@@ -142,6 +154,7 @@ class Scatter(Index, name="nd.scatter"):
     """
 
     finite_slope = True
+    linear = True
     samples = Samples(_scatter_samples, ARRAY_DTYPES)
 
     def infer(
@@ -161,9 +174,9 @@ class Scatter(Index, name="nd.scatter"):
         if combine == "add":
             np.add.at(front, places, v)
         else:
-            # Element by element where indices repeat: NumPy leaves open which assignment is last.
-            for at in np.ndindex(places[0].shape):
-                front[tuple(p[at] for p in places)] = v[at]
+            last = _last_of_each(places, front.shape)
+            values = np.reshape(v, (places[0].size, *front.shape[len(axes) :]))
+            front[tuple(p.ravel()[last] for p in places)] = values[last]
         return found
 
     def vjp(b, op, g):
