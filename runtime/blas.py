@@ -1,8 +1,7 @@
 """BLAS for compiled programs: SciPy's routines, called by name, on the threads of gradc's pool.
 
-SciPy's wheels bring an OpenBLAS that hands its parallel jobs to a callback. Where a BLAS has no such hook, it uses
-threads of its own and nothing else changes.
-"""
+SciPy's wheels bring an OpenBLAS that hands its parallel jobs to a callback. Where a BLAS has no
+such hook, it uses threads of its own and nothing else changes."""
 
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ C_LIBRARY = frozenset(
     exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh
     atanh erf erfc cbrt pow expf exp2f expm1f logf log2f log10f log1pf sinf cosf tanf asinf acosf
     atanf atan2f sinhf coshf tanhf asinhf acoshf atanhf erff erfcf cbrtf powf floor floorf ceil
-    ceilf trunc truncf rint rintf roundeven roundevenf fma fmaf sched_yield clock_gettime malloc free
-    pthread_mutex_lock pthread_mutex_unlock pthread_cond_wait pthread_cond_broadcast pthread_create
-    pthread_join PyEval_SaveThread PyEval_RestoreThread PyLong_FromLong
+    ceilf trunc truncf rint rintf roundeven roundevenf fma fmaf sched_yield clock_gettime malloc
+    free pthread_mutex_lock pthread_mutex_unlock pthread_cond_wait pthread_cond_broadcast
+    pthread_create pthread_join PyEval_SaveThread PyEval_RestoreThread PyLong_FromLong
     PyErr_CheckSignals _GLOBAL_OFFSET_TABLE_""".split()
 )
 

@@ -1,14 +1,15 @@
 """The thread pool's native part, as LLVM text: one pool for parallel loops and for BLAS.
 
-One 64-bit word holds (epoch, number of jobs, next job); who takes a job compares and swaps it. A worker reads the
-other fields between reading the word and swapping it. The swap succeeds only while job `next` of that epoch is
-not taken, and until all jobs are done nobody writes the fields of the next epoch, so the fields that it read belong to
-the job that it took; the number of jobs is in the word because at rest the word would admit a larger one.
+One 64-bit word holds (epoch, number of jobs, next job); who takes a job compares and swaps it. A
+worker reads the other fields between reading the word and swapping it. The swap succeeds only while
+job `next` of that epoch is not taken, and until all jobs are done nobody writes the fields of the
+next epoch, so the fields that it read belong to the job that it took; the number of jobs is in the
+word because at rest the word would admit a larger one.
 
-A launch needs the pool for itself (OWNER). Who finds it taken runs its jobs alone, one after another, except for
-BLAS: its jobs wait for each other, so they run at the same time in any case, on threads made for them
-when the pool is busy or too small. Workers spin, then yield, and sleep after SLEEP_AFTER nanoseconds.
-"""
+A launch needs the pool for itself (OWNER). Who finds it taken runs its jobs alone, one after
+another, except for BLAS: its jobs wait for each other, so they run at the same time in any case, on
+threads made for them when the pool is busy or too small. Workers spin, then yield, and sleep after
+SLEEP_AFTER nanoseconds."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ import time
 
 from gradc.ir.program import RECORD_POLL, RECORD_RANK, RECORD_THREAD
 
-# Places in the pool's state, in words of 8 bytes; those that several threads write lie 64 bytes apart.
+# Places in the pool's state, in words of 8 bytes; those that several threads write lie 64 bytes
+# apart.
 WORD, FUNCTION, DATA, STRIDE, EXTRA = 0, 8, 9, 10, 11
 DONE, OWNER, SLEEPERS, READY, LIMIT = 16, 24, 32, 40, 48
 MUTEX, CONDITION = 56, 72  # pthread_mutex_t and pthread_cond_t: 128 bytes for each

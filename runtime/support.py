@@ -125,7 +125,8 @@ _ready = False
 
 
 def provide() -> None:
-    """Compile the support code; make it, the pool and the BLAS known to compiled programs (once)."""
+    """Compile the support code; make it, the pool and the BLAS known to compiled programs
+    (once)."""
     global _ready
     if not _ready:
         blas.provide()

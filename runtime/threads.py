@@ -1,9 +1,9 @@
 """The one thread pool: its workers are Python daemon threads inside a native loop (pool.py).
 
-`set_num_threads(n)`, or GRADC_NUM_THREADS, sets how many threads compiled code uses, the calling one included;
-the default is the number of CPUs that the process may use. Results do not depend on it. After a fork the child has
-no workers and starts them anew with the next program that it makes ready.
-"""
+`set_num_threads(n)`, or GRADC_NUM_THREADS, sets how many threads compiled code uses, the calling
+one included; the default is the number of CPUs that the process may use. Results do not depend on
+it. After a fork the child has no workers and starts them anew with the next program that it makes
+ready."""
 
 from __future__ import annotations
 

@@ -26,12 +26,24 @@ from gradc.ir.program import (
     NativeModule,
 )
 from gradc.ir.types import MemRefType, i8
-from gradc.passes.lower import llvm_control, llvm_memory, llvm_scalars
-from gradc.passes.lower.llvm_control import NO_RANK
+from gradc.passes.lower import (
+    llvm_control,
+    llvm_loops,
+    llvm_memory,
+    llvm_parallel,
+    llvm_scalars,
+)
 from gradc.passes.lower.llvm_function import FunctionEmitter, emits
 from gradc.passes.lower.llvm_module import ModuleEmitter
+from gradc.passes.lower.llvm_parallel import NO_RANK
 
-LOADED = (llvm_control, llvm_memory, llvm_scalars)  # importing them registers their emitters
+LOADED = (
+    llvm_control,
+    llvm_loops,
+    llvm_memory,
+    llvm_parallel,
+    llvm_scalars,
+)  # importing them registers their emitters
 PREFIX = "gradc_entry"  # stands for the entry's name, which is a digest of the text
 DATA_OFFSET = 16  # of the data pointer in an ndarray object; runtime/buffers.py checks it
 

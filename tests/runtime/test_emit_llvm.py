@@ -9,6 +9,7 @@ from native_harness import assert_same, both, function, ix, native
 from gradc.ir.diagnostic import IRError
 from gradc.ir.ops import arith, memref, scf
 from gradc.ir.types import (
+    MemRefType,
     c64,
     c128,
     f16,
@@ -23,7 +24,6 @@ from gradc.ir.types import (
     tensor,
     ui8,
     ui32,
-    MemRefType,
 )
 from gradc.passes.lower.emit_llvm import emit
 from gradc.runtime.compile import native_compilations

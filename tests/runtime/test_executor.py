@@ -1,4 +1,5 @@
-"""Arguments of every layout, errors of run-time checks, sizes born at run time, threads calling at once."""
+"""Arguments of every layout, errors of run-time checks, sizes born at run time, threads calling at
+once."""
 
 from __future__ import annotations
 
