@@ -107,6 +107,7 @@ class Op(Operation):
     cost: ClassVar[int] = 1  # arithmetic operations an element
     finite_slope: ClassVar[bool] = False  # its vjp multiplies by finite factors only (linear ops)
     finite_slope_at: ClassVar[Any] = None  # finite_slope_at(op, k): that, for operand k of this op
+    linear: ClassVar[bool] = False  # in all its floating and complex operands together
     lowering: ClassVar[str] = ""  # the lowering class: "elementwise", "reduce", ...
     commutative: ClassVar[bool] = False
     optional_regions: ClassVar[bool] = False  # a region may be empty (scf.if without an else)
@@ -224,6 +225,7 @@ class Shape(Op):
     pieces: ClassVar[Callable[[Any], list[Piece] | None]]
     fill: ClassVar[int | None] = None
     finite_slope = True
+    linear = True
     lowering = "shape"
 
     @staticmethod

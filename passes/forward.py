@@ -3,8 +3,8 @@
 A rule maps the cotangents of the results linearly to those of the operands. Its transpose maps
 tangents of the operands to tangents of the results, so we write the rule's operations for a
 placeholder cotangent, walk them backwards with the chain rule's own driver, and throw the
-placeholder's operations away. There is no second set of rules. Index maps (reshape, slice, ...) are
-linear in all their operands and simply apply to the tangents.
+placeholder's operations away. There is no second set of rules. Operations that are linear (add,
+reshape, slice, ...) simply apply to the tangents.
 """
 
 from __future__ import annotations
@@ -42,12 +42,18 @@ def push(b: Builder, op: Any, tangents: Tangents, active: set[Value]) -> None:
         return
     if op.vjp is None:
         raise IRError(f"{op.name} has no derivative rule, so it cannot be differentiated", op)
-    if op.lowering == "shape":
+    if op.linear and _moves_alone(op, tangents):
         operands = [_tangent_or_zero(b, value, tangents) for value in op.operands]
-        found = b.create(type(op), operands, op.attributes)
-        tangents[op.result] = found
+        tangents[op.result] = b.create(type(op), operands, op.attributes)
         return
     _push_by_transposition(b, op, tangents, active)
+
+
+def _moves_alone(op: Any, tangents: Tangents) -> bool:
+    """Whether a linear operation applies to the tangents as it is, without zeros to add."""
+    if op.lowering != "elementwise":
+        return True
+    return all(value in tangents for value in op.operands if carries_gradient(value))
 
 
 def _tangent_or_zero(b: Builder, value: Value, tangents: Tangents) -> Value:

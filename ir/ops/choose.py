@@ -28,6 +28,7 @@ class Select(Elementwise, name="nd.select"):
 
     scalar = "select"
     finite_slope = True
+    linear = True
     samples = choices(2, ARRAY_DTYPES)
 
     def infer(*types: Any) -> Any:

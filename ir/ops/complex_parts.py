@@ -29,6 +29,7 @@ class Real(Elementwise, name="nd.real"):
     infer = _part
     scalar = "real"
     finite_slope = True
+    linear = True
     samples = wrong_dtype(floats(-4, 4, 1, COMPLEXES), f32)
 
     def evaluate(z: Any) -> Any:
@@ -48,6 +49,7 @@ class Imag(Elementwise, name="nd.imag"):
     infer = _part
     scalar = "imag"
     finite_slope = True
+    linear = True
     samples = wrong_dtype(floats(-4, 4, 1, COMPLEXES), f32)
 
     def evaluate(z: Any) -> Any:
@@ -66,6 +68,7 @@ class Complex(Elementwise, name="nd.complex"):
 
     scalar = "complex"
     finite_slope = True
+    linear = True
 
     def infer(*types: Any) -> Any:
         expect_count(types, 2)
@@ -96,6 +99,7 @@ class Conj(Elementwise, name="nd.conj"):
     evaluate = np.conjugate
     scalar = "conj"
     finite_slope = True
+    linear = True
     samples = wrong_dtype(floats(-4, 4), i1)
 
     def vjp(b, op, g):

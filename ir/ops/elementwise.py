@@ -62,6 +62,7 @@ class Add(Elementwise, name="nd.add"):
     scalar = "add"
     commutative = True
     finite_slope = True
+    linear = True
     samples = wrong_dtype(floats(-4, 4, 2, NUMBERS), i1, 2)
 
     def vjp(b, op, g):
@@ -89,6 +90,7 @@ class Sub(Elementwise, name="nd.sub"):
     evaluate = np.subtract
     scalar = "sub"
     finite_slope = True
+    linear = True
     samples = wrong_dtype(floats(-4, 4, 2, NUMBERS), i1, 2)
 
     def vjp(b, op, g):
@@ -212,6 +214,7 @@ class Neg(Elementwise, name="nd.neg"):
     evaluate = np.negative
     scalar = "neg"
     finite_slope = True
+    linear = True
     samples = wrong_dtype(floats(-4, 4, 1, NUMBERS), i1)
 
     def vjp(b, op, g):

@@ -76,6 +76,7 @@ class Convert(Elementwise, name="nd.convert"):
     """
 
     finite_slope = True
+    linear = True
 
     def infer(*types: Any, dtype: ScalarType) -> Any:
         expect_count(types, 1)

@@ -116,6 +116,7 @@ class ReduceSum(Reduce, name="nd.reduce_sum"):
     infer = reduced(NUMBERS)
     combine = "add"
     finite_slope = True
+    linear = True
     samples = reduce_samples(NUMBERS)
 
     def identity(dtype):

@@ -93,6 +93,7 @@ class CumSum(Scan, name="nd.cumsum"):
     infer = _along(NUMBERS)
     combine = "add"
     finite_slope = True
+    linear = True
     evaluate = _scan(lambda x: np.add.accumulate(x, axis=0, dtype=x.dtype), 0)
     samples = Samples(lambda rng, dtype: _cases(rng, dtype, 1, -4, 4), NUMBERS)
 

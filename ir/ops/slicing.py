@@ -239,6 +239,7 @@ class _Store(Index):
     lowering = "store"
     adds = False
     finite_slope = True
+    linear = True
 
     @staticmethod
     def source_map(op: Any) -> AffineMap | None:
