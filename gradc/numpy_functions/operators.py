@@ -63,6 +63,17 @@ def python_result(function: Callable[..., Any], ufunc: np.ufunc, operands: list[
     return _weak(found, value, operands)
 
 
+def known_values(operands: list[Any]) -> list[Any] | None:
+    """The Python numbers of the operands, where all are known."""
+    return list(map(_number, operands)) if operands and all(map(_known, operands)) else None
+
+
+def as_python(found: Tracer, function: Callable[..., Any], operands: list[Any]) -> Tracer:
+    """`found` as the Python number that function(*operands) gives; its value too where it is known."""
+    values = known_values(operands)
+    return _weak(found, None if values is None else function(*values), operands)
+
+
 def _weak(found: Tracer, value: Any, operands: list[Any]) -> Tracer:
     roots: dict[int, Tracer] = {}
     if value is not None:
@@ -118,15 +129,19 @@ def builtin_pow(base: Any, exp: Any, mod: Any = None) -> Any:
     return found if mod is None else TABLE[operator.mod](found, mod)
 
 
-for _name in _IN_PLACE:
-    # operator.iadd(x, y) returns what `x += y` leaves in x.
-    _in_place = getattr(operator, f"i{_name.rstrip('_')}")
-    _method = f"__i{_name.rstrip('_')}__"
+def _in_place(name: str) -> None:
+    """operator.iadd(x, y) returns what `x += y` leaves in x."""
+    own = name.rstrip("_")
+    method, plain = f"__i{own}__", getattr(operator, name)
 
-    def _entry(x: Any, y: Any, method: str = _method, plain: Any = getattr(operator, _name)) -> Any:
+    def entry(x: Any, y: Any) -> Any:
         return getattr(x, method)(y) if isinstance(x, Tracer) else plain(x, y)
 
-    TABLE[_in_place] = _entry
+    TABLE[getattr(operator, f"i{own}")] = entry
+
+
+for _name in _IN_PLACE:
+    _in_place(_name)
 
 
 @implements(operator.getitem)

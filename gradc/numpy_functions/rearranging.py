@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from gradc.frontend.location import TracingError
 from gradc.frontend.promotion import as_tracer, operand, result_type, size_equal, typed
 from gradc.frontend.table import TABLE, implements
-from gradc.frontend.trace import apply, filled
+from gradc.frontend.trace import apply
 from gradc.frontend.tracer import Tracer
 from gradc.numpy_functions.axes import keep_axes, normal_axes, normal_axis
 from gradc.numpy_functions.reductions import refuse_out
@@ -352,10 +352,3 @@ def _pad_constant(x: Tracer, widths: list[tuple[int, int]], values: Any) -> Trac
             highs = tuple(after if d == k else 0 for d in range(x.ndim))
             x = apply("pad", x, typed(number.astype(x.dtype), x.dtype, ()), low=lows, high=highs)
     return x
-
-
-def one(shape: Any, element: Any) -> Tracer:
-    return filled(1, shape, element)
-
-
-Rearrangement = Callable[..., Any]
