@@ -59,9 +59,3 @@ def take_along_axis(b: Any, x: Any, indices: Any, axis: int) -> Any:
         for k in range(len(shape))
     ]
     return b.gather(x, *places, axes=tuple(range(len(shape))))
-
-
-def count_nonzero(b: Any, mask: Any, axes: tuple[int, ...]) -> Any:
-    """The number of true elements of an i1 array over `axes`, as i64."""
-    counted = mask.type.with_dtype(i64)
-    return b.reduce_sum(b.select(mask, b.full(1, counted), b.full(0, counted)), axes=axes)

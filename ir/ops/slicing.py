@@ -3,7 +3,8 @@
 A sub-array of shape `sizes` has element i at start + step * i on each axis. `starts` holds ints, or
 None where the start is the next of the trailing rank-0 integer operands; steps are non-zero ints.
 Static starts are checked by the type rule; starts from data when the operation runs: a sub-array
-that does not lie in the array is an IndexError. Negative starts are the caller's to resolve.
+that does not lie in the array is an IndexError. Negative starts are the caller's to resolve. An
+axis whose size is known at run time only can be taken whole, no less.
 
 x is the array, v the sub-array's values, g the cotangent of the result.
 """
@@ -43,7 +44,14 @@ def expect_region(
         if expect_dtype(t, INTEGERS, "a start").rank:
             raise TypeRuleError(f"expected each start to have rank 0, got {t}")
     for axis, (start, size, step, n) in enumerate(zip(starts, sizes, steps, x.shape, strict=True)):
-        if start is None or Dim in (type(size), type(n)) or size == 0:
+        if Dim in (type(size), type(n)):
+            if (start, size, step) != (0, n, 1):
+                raise TypeRuleError(
+                    f"expected axis {axis} of {x} to be taken whole (start 0, size {n}, step 1), "
+                    f"as sizes are known at run time only, got {size} from {start} by {step}"
+                )
+            continue
+        if start is None or size == 0:
             continue
         last = start + step * (size - 1)
         if not (type(start) is int and 0 <= min(start, last) and max(start, last) < n):

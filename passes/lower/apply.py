@@ -201,11 +201,13 @@ def emit_store(b: Builder, run: Application) -> None:
     axes = [k for k, start in enumerate(starts) if start is None]
     for axis, array in zip(axes, dynamic, strict=True):
         first = number_to_index(b, load(b, array, ()))
+        symbols.append(first)
+        if run.shapes[1][axis] == 0:
+            continue  # nothing is stored, wherever that is
         size = run.context.scratch.capacity(run.shapes[0][axis])
-        extent = steps[axis] * (max(1, run.shapes[1][axis]) - 1)
+        extent = steps[axis] * (run.shapes[1][axis] - 1)
         check_bounds(b, first, size, axis)
         check_bounds(b, Arithmetic(b).add(first, index_constant(b, extent)), size, axis)
-        symbols.append(first)
     map = region_map(starts, steps)
 
     def element(inner: Builder, ivs: list[Value]) -> None:

@@ -1,4 +1,4 @@
-"""Functions written in several operations: logsumexp, one_hot, take_along_axis, count_nonzero."""
+"""Functions written in several operations: logsumexp, one_hot, take_along_axis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from array_programs import gradient, hessian, value
 from scipy import special
 
-from gradc.ir.ops.composite import count_nonzero, logsumexp, one_hot, take_along_axis
+from gradc.ir.ops.composite import logsumexp, one_hot, take_along_axis
 from gradc.ir.types import f32
 
 INF, NAN = math.inf, math.nan
@@ -83,11 +83,3 @@ def test_take_along_axis_adds_up_duplicates() -> None:
     np.testing.assert_array_equal(value(build, x, indices), np.take_along_axis(x, indices, 1))
     found = gradient(build, x, indices, g=np.array([[1, 10, 100]] * 3))
     np.testing.assert_array_equal(found, [[11, 0, 0, 100], [0, 101, 10, 0], [0, 0, 0, 111]])
-
-
-def test_count_nonzero() -> None:
-    mask = np.array([[True, False, True], [False, False, True]])
-    for axes in ((0,), (1,), (0, 1)):
-        found = value(lambda b, m, axes=axes: count_nonzero(b, m, axes), mask)
-        assert found.dtype == np.int64
-        np.testing.assert_array_equal(found, np.count_nonzero(mask, axis=axes))

@@ -238,6 +238,16 @@ def test_unequal_symbolic_sizes_do_not_mix() -> None:
         b.concatenate(first, second, axis=0)
 
 
+@pytest.mark.parametrize("size", [2, Dim("n1")])
+def test_axis_of_symbolic_size_is_sliced_whole_only(size: Any) -> None:
+    function = FuncOp.build("f", [TensorType((Dim("n0"), 3), f64)])
+    b = Builder(function.body)
+    whole = b.slice(*function.args, starts=(0, 1), sizes=(Dim("n0"), 2), steps=(1, 1))
+    assert whole.type.shape == (Dim("n0"), 2)
+    with pytest.raises(VerificationError, match="expected axis 0 of .* to be taken whole"):
+        b.slice(*function.args, starts=(0, 0), sizes=(size, 3), steps=(1, 1))
+
+
 def test_static_size_folds() -> None:
     function = trace(lambda b, x: b.size(x, axis=1), np.zeros((2, 3)))
     op = function.body.ops[0]
