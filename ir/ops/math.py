@@ -144,8 +144,8 @@ def _fma_f64(x: Any, y: Any, z: Any) -> Any:
     s = p + z
     t = s - p
     sum_error = (p - (s - t)) + (z - t)
-    found = s + (product_error + sum_error)
-    return np.where(np.isfinite(found), found, s)
+    error = product_error + sum_error
+    return np.where((error == 0) | ~np.isfinite(s + error), s, s + error)
 
 
 class Exp(_Float1, name="math.exp"):

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradc.ir.builder import Builder
-from gradc.ir.core import Value
+from gradc.ir.core import OpaqueAttribute, Value
 from gradc.ir.opdef import Op
 from gradc.ir.ops import arith, arith_casts, arith_integers, math
 from gradc.ir.types import ScalarType, f32, f64, i1, i32, i64
 
 Number = int | float
+# emit_llvm lets floating operations contract to fused multiply-adds unless they say otherwise.
+STRICT = OpaqueAttribute("#arith.fastmath<none>")
 Term = Value | Number
 
 
@@ -52,7 +54,9 @@ class Arithmetic:
         x, y = self.terms((x, y))
         if not x.type.is_floating:
             return self.emit(integer, x, y)
-        if fast and self.fastmath is not None:
+        if not fast:
+            return self.emit(floating, x, y, fastmath=STRICT)
+        if self.fastmath is not None:
             return self.emit(floating, x, y, fastmath=self.fastmath)
         return self.emit(floating, x, y)
 
@@ -72,7 +76,8 @@ class Arithmetic:
 
     def div(self, x: Term, y: Term) -> Value:
         """Float division."""
-        return self._call(arith.DivF, x, y)
+        x, y = self.terms((x, y))
+        return self.emit(arith.DivF, x, y, fastmath=STRICT)
 
     def rem(self, x: Term, y: Term) -> Value:
         """C's fmod."""
