@@ -191,7 +191,7 @@ def _is_sum_of_squares(value: Value) -> bool:
             pending.extend(op.operands)
         elif op.name in ("nd.reshape", "nd.broadcast", "nd.transpose"):
             pending.extend(op.operands)
-        elif op.name in ("nd.mul", "nd.div") and (constant_value(op.operands[1]) or 0) > 0:
+        elif op.name in ("nd.mul", "nd.div") and _is_positive(op.operands[1]):
             pending.append(op.operands[0])
         elif op.name == "nd.dot_general":
             sums += 1
@@ -200,6 +200,12 @@ def _is_sum_of_squares(value: Value) -> bool:
         elif not (op.name == "nd.square" or (op.name == "nd.mul" and _is_square(op))):
             return False
     return sums > 0
+
+
+def _is_positive(value: Value) -> bool:
+    """Whether each element is one known positive number."""
+    number = constant_value(value)
+    return isinstance(number, int | float) and number > 0
 
 
 def _is_square(op: Any) -> bool:

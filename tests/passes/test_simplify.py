@@ -125,6 +125,20 @@ def test_effects_are_neither_merged_nor_dropped():
     assert names(function) == ["test.noise", "test.noise", "nd.add", "test.noise"]
 
 
+def test_the_operation_that_gives_birth_to_a_size_stays():
+    """np.ones_like(x[x > 0]).sum(): nobody reads the indices, but their number is the sum."""
+
+    def body(b, x):
+        at = b.nonzero(b.gt(x, 0), size="n0")
+        unread = b.gather(x, at, axes=(0,))
+        return b.reduce_sum(b.full(1, unread.type), axes=(0,))
+
+    function = build(body, tensor(f64, 4))
+    assert dce(function)
+    assert names(function) == ["nd.constant", "nd.gt", "nd.nonzero", "nd.constant", "nd.reduce_sum"]
+    assert run(function, np.array([1.0, -1.0, 2.0, 3.0])) == (3,)
+
+
 def loop(inner):
     """A function with scf.for over 3 steps that carries x; `inner(b, carried, x)` is the body."""
 
