@@ -14,6 +14,7 @@ from typing import Any
 from gradc.ir.builder import Builder
 from gradc.ir.core import Operation, Value
 from gradc.ir.ops.contract import free_axes
+from gradc.ir.ops.creation import constant_value
 from gradc.ir.ops.func import FuncOp
 from gradc.ir.ops.kernel import ContractKernel, Einsum
 from gradc.ir.types import c64, c128, f32, f64
@@ -29,6 +30,9 @@ def normalize_contractions(function: FuncOp) -> None:
     for op in list(block.ops):
         if getattr(op, "lowering", "") == "contract":
             replace(op)
+    for op in list(block.ops):
+        if op.name == "kernel.contract":
+            fold_result_mask(op)
     for op in list(block.ops):
         if op.name == "kernel.contract":
             fold_result_transpose(op)
@@ -49,11 +53,18 @@ def replace(op: Operation) -> None:
     if _is_nest(x.type.dtype, *sizes, depth):
         new = _einsum(b, x, y, contract, batch, free)
     else:
-        (x, contract_x, batch_x, free_x) = _as_matrix(b, x, contract[0], batch[0], free[0])
-        (y, contract_y, batch_y, free_y) = _as_matrix(b, y, contract[1], batch[1], free[1])
-        perm = tuple(range(len(batch_x) + len(free_x) + len(free_y)))
-        attributes = {"contract": (contract_x, contract_y), "batch": (batch_x, batch_y)}
-        new = b.create(ContractKernel, [x, y], {**attributes, "perm": perm})
+        left = Matrix(x, contract[0], batch[0], free[0]).prepare(b)
+        right = Matrix(y, contract[1], batch[1], free[1]).prepare(b)
+        attributes: dict[str, Any] = {
+            "contract": (left.contract, right.contract),
+            "batch": (left.batch, right.batch),
+            "perm": tuple(range(len(left.batch) + len(left.free) + len(right.free))),
+        }
+        masks = [(0, *m) for m in left.masks] + [(1, *m) for m in right.masks]
+        if masks:
+            attributes["masks"] = tuple((target, axes) for target, axes, _ in masks)
+        operands = [left.value, right.value, *(mask for _, _, mask in masks)]
+        new = b.create(ContractKernel, operands, attributes)
     op.replace_by([new])
 
 
@@ -101,24 +112,70 @@ def _einsum(b: Builder, x: Value, y: Value, contract: Any, batch: Any, free: Any
     return b.create(Einsum, [x, y], attributes)
 
 
-def _as_matrix(
-    b: Builder, value: Value, contract: Any, batch: Any, free: Any
-) -> tuple[Value, Any, Any, Any]:
-    """The operand and its axes, seen through transposes and brought into an order that BLAS can read."""
-    op = value.defining_op
-    while op is not None and op.name == "nd.transpose":
+class Matrix:
+    """An operand of a contraction: an array, the roles of its axes, and masks over some of them.
+
+    masks: (axes, i1 array over them): elements where a mask is false count as zero
+    """
+
+    def __init__(self, value: Value, contract: Any, batch: Any, free: Any) -> None:
+        self.value = value
+        self.contract, self.batch, self.free = contract, batch, free
+        self.masks: list[tuple[tuple[int, ...], Value]] = []
+
+    def prepare(self, b: Builder) -> Matrix:
+        """See through transposes and masks; bring the axes into an order that BLAS can read."""
+        best = self
+        current = self
+        while True:
+            below = current.below_transpose() or current.below_mask()
+            if below is None:
+                break
+            current = below
+            if current.is_readable():
+                best = current
+        if best.is_readable():
+            return best
+        order = (*best.batch, *best.free, *best.contract)
+        n, m = len(best.batch), len(best.batch) + len(best.free)
+        axes = tuple(range(len(order)))
+        return Matrix(b.transpose(best.value, perm=order), axes[m:], axes[:n], axes[n:m])
+
+    def is_readable(self) -> bool:
+        return list(self.free) == sorted(self.free) and is_strided_matrix(
+            self.value.type.shape, self.contract, self.free
+        )
+
+    def below_transpose(self) -> Matrix | None:
+        op = self.value.defining_op
+        if op is None or op.name != "nd.transpose":
+            return None
         perm = op.attributes["perm"]
-        contract, batch, free = (tuple(perm[a] for a in axes) for axes in (contract, batch, free))
-        value = op.operands[0]
-        op = value.defining_op
-    if list(free) != sorted(free) or not is_strided_matrix(value.type.shape, contract, free):
-        order = (*batch, *free, *contract)
-        value = b.transpose(value, perm=order)
-        n, m = len(batch), len(batch) + len(free)
-        batch, free, contract = (
-            tuple(range(n)), tuple(range(n, m)), tuple(range(m, value.type.rank)),
-        )  # fmt: skip
-    return value, contract, batch, free
+        roles = [tuple(perm[a] for a in r) for r in (self.contract, self.batch, self.free)]
+        found = Matrix(op.operands[0], *roles)
+        found.masks = [(tuple(perm[a] for a in axes), mask) for axes, mask in self.masks]
+        return found
+
+    def below_mask(self) -> Matrix | None:
+        parts = masked_parts(self.value)
+        if parts is None:
+            return None
+        value, axes, mask = parts
+        found = Matrix(value, self.contract, self.batch, self.free)
+        found.masks = [*self.masks, (axes, mask)]
+        return found
+
+
+def masked_parts(value: Value) -> tuple[Value, tuple[int, ...], Value] | None:
+    """(array, axes, mask) when `value` is array where the mask over some of its axes holds, else 0."""
+    op = value.defining_op
+    if op is None or op.name != "nd.select" or constant_value(op.operands[2]) != 0:
+        return None
+    condition = op.operands[0].defining_op
+    if condition is None or condition.name != "nd.broadcast":
+        return None
+    axes = condition.attributes["dims"]
+    return (op.operands[1], axes, condition.operands[0]) if axes else None
 
 
 def is_strided_matrix(shape: Any, rows: Any, columns: Any) -> bool:
@@ -131,6 +188,24 @@ def is_strided_matrix(shape: Any, rows: Any, columns: Any) -> bool:
 
     last = max((a for a in range(len(shape)) if shape[a] != 1), default=-1)
     return is_run(rows) and is_run(columns) and (last == -1 or last in (*rows, *columns))
+
+
+def fold_result_mask(op: Operation) -> None:
+    """kernel.contract used only under a mask over some of its axes applies the mask itself."""
+    users = list(op.result.users)
+    if len(users) != 1 or op.result.num_uses != 1 or users[0].name != "nd.select":
+        return
+    parts = masked_parts(users[0].result)
+    if parts is None or parts[0] is not op.result:
+        return
+    _, axes, mask = parts
+    # The mask may be computed after the product: the product moves down to its user.
+    assert op.parent is not None
+    b = Builder(op.parent, op.location, before=users[0])
+    masks = (*op.attributes.get("masks", ()), (2, axes))
+    new = b.create(ContractKernel, [*op.operands, mask], {**op.attributes, "masks": masks})
+    users[0].replace_by([new])
+    op.erase()
 
 
 def fold_result_transpose(op: Operation) -> None:
@@ -148,7 +223,14 @@ def fold_result_transpose(op: Operation) -> None:
         return
     assert op.parent is not None
     b = Builder(op.parent, op.location, before=op)
-    new = b.create(ContractKernel, list(op.operands), {**op.attributes, "perm": perm})
+    attributes = {**op.attributes, "perm": perm}
+    if "masks" in attributes:
+        place = {old: new for new, old in enumerate(transpose.attributes["perm"])}
+        attributes["masks"] = tuple(
+            (target, tuple(place[a] for a in axes) if target == 2 else axes)
+            for target, axes in attributes["masks"]
+        )
+    new = b.create(ContractKernel, list(op.operands), attributes)
     transpose.replace_by([new])
     op.erase()
 
@@ -164,11 +246,12 @@ def fold_addition(op: Operation) -> None:
             return
         if producer.attributes.get("accumulate"):
             return
+        if any(target == 2 for target, _ in producer.attributes.get("masks", ())):
+            return
     product = second.defining_op
     assert product is not None and op.parent is not None
     b = Builder(op.parent, op.location, before=op)
-    new = b.create(
-        ContractKernel, [*product.operands, first], {**product.attributes, "accumulate": True}
-    )
+    operands = [*product.operands[:2], first, *product.operands[2:]]
+    new = b.create(ContractKernel, operands, {**product.attributes, "accumulate": True})
     op.replace_by([new])
     product.erase()

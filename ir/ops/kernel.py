@@ -22,7 +22,7 @@ from gradc.ir.diagnostic import TypeRuleError
 from gradc.ir.opdef import REGISTRY, Loop, Op
 from gradc.ir.ops.arith import attribute_type
 from gradc.ir.type_rules import expect_dtype
-from gradc.ir.types import INTEGERS, MemRefType, ScalarType, TensorType, Type, from_numpy, index, to_numpy
+from gradc.ir.types import INTEGERS, MemRefType, ScalarType, TensorType, Type, from_numpy, i1, index, to_numpy
 
 COMBINE: dict[str, np.ufunc] = {
     "add": np.add,
@@ -236,45 +236,83 @@ class Fusion(Loop, name="kernel.fusion"):
 class ContractKernel(Loop, name="kernel.contract"):
     """nd.dot_general(x, y) with its result axes permuted (`perm`), plus `init` where given.
 
-    Operands (x, y[, init][, out]); `accumulate` says that init is there. Result axis k is axis perm[k] of
-    (batch, x free, y free).
+    Operands (x, y[, init], masks...[, out]); `accumulate` says that init is there. Result axis k is axis
+    perm[k] of (batch, x free, y free). `masks` = (target, axes) for each mask operand, an i1 array over
+    those axes of x (target 0), y (1) or the result (2): elements where it is false count as zero.
     """
 
     def infer(
-        x: Any, y: Any, *rest: Type, contract: Any, batch: Any, perm: Any, accumulate: bool = False
+        x: Any,
+        y: Any,
+        *rest: Any,
+        contract: Any,
+        batch: Any,
+        perm: Any,
+        accumulate: bool = False,
+        masks: Any = (),
     ) -> Any:
         as_tensors = [TensorType(t.shape, t.dtype) for t in (x, y)]
         found = REGISTRY["nd.dot_general"].infer(*as_tensors, contract=contract, batch=batch)
         result = found.with_shape(tuple(found.shape[p] for p in perm))
         if accumulate:
-            init, rest = rest[0], rest[1:]
+            init, *rest = rest  # type: ignore[assignment]
             if not isinstance(init, TensorType | MemRefType) or init.shape != result.shape:
                 raise TypeRuleError(f"expected init of type {result}, got {init}")
-        return check_outputs(rest, [result])
+        for (target, axes), mask in zip(masks, rest, strict=False):
+            shape = (x, y, result)[target].shape
+            if mask.dtype is not i1 or mask.shape != tuple(shape[a] for a in axes):
+                raise TypeRuleError(f"expected a mask over axes {axes} of {shape}, got {mask}")
+        return check_outputs(rest[len(masks) :], [result])
+
+    @staticmethod
+    def mask_operands(op: Any) -> list[Any]:
+        """(target, axes, mask value) of each mask."""
+        first = 3 if op.attributes.get("accumulate") else 2
+        masks = op.attributes.get("masks", ())
+        values = op.operands[first : first + len(masks)]
+        return [(*mask, value) for mask, value in zip(masks, values, strict=True)]
 
     @staticmethod
     def loops(op: Any) -> Any:
         """The batch loops' sizes, and the loop of each axis of the operands and of the result."""
         batch = op["batch"]
         sizes = tuple(op.operands[0].type.shape[a] for a in batch[0])
+        written = _batch_dims(op["perm"], len(sizes))
+        follows = []
         reads: dict[Any, Any] = {}
         for value, axes in zip(op.operands, batch):
             access = tuple(axes.index(k) if k in axes else None for k in range(value.type.rank))
+            follows.append(access)
             reads.setdefault(value, []).append(access)
-        written = _batch_dims(op["perm"], len(sizes))
+        follows.append(written)
         if op.attributes.get("accumulate"):
             reads.setdefault(op.operands[2], []).append(written)
+        for target, axes, value in ContractKernel.mask_operands(op):
+            reads.setdefault(value, []).append(tuple(follows[target][a] for a in axes))
         return sizes, reads, written
 
     def interpret(self, run: Callable[..., Any], arrays: Sequence[Any]) -> tuple[Any, ...]:
         x, y, *rest = arrays
+        init = rest.pop(0) if self.attributes.get("accumulate") else None
+        masks = self.attributes.get("masks", ())
+        values, outs = rest[: len(masks)], rest[len(masks) :]
+
+        def masked(array: Any, wanted: int) -> Any:
+            for (target, axes), mask in zip(masks, values, strict=True):
+                if target == wanted:
+                    shape = [n if k in axes else 1 for k, n in enumerate(array.shape)]
+                    order = np.argsort(axes)
+                    spread = np.transpose(mask, order).reshape(shape)
+                    array = np.where(spread, array, 0).astype(array.dtype)
+            return array
+
         dot = REGISTRY["nd.dot_general"].evaluate
         assert dot is not None
-        value = dot(x, y, contract=self["contract"], batch=self["batch"])
-        value = np.transpose(value, self["perm"])
-        if self.attributes.get("accumulate"):
-            value = value + rest.pop(0)
-        return store_outputs([value], rest)
+        value = dot(masked(x, 0), masked(y, 1), contract=self["contract"], batch=self["batch"])
+        value = masked(np.transpose(value, self["perm"]), 2)
+        if init is not None:
+            value = value + init
+        return store_outputs([value], outs)
 
 
 def _batch_dims(perm: Sequence[int], batch: int) -> tuple[int | None, ...]:

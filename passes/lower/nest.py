@@ -29,7 +29,7 @@ from gradc.passes.lower.accumulate import (
 from gradc.passes.lower.arithmetic import Arithmetic
 from gradc.passes.lower.body import BodyEmitter
 from gradc.passes.lower.context import Context
-from gradc.passes.lower.gemm import emit_gemm
+from gradc.passes.lower.gemm import ContractEmitter
 from gradc.passes.lower.scalar_value import Scalar
 from gradc.passes.lower.scalars import ScalarBuilder
 from gradc.passes.lower.tree import Kernel, Loop, Output, build, describe, shared_loops
@@ -56,6 +56,7 @@ class NestEmitter:
         self.registers: dict[Value, Scalar] = {}
         self.bodies: dict[Kernel, BodyEmitter] = {}
         self.partials: dict[Key, Array] = {}
+        self.copies: dict[tuple[Kernel, int], Array] = {}
 
     # ------------------------------------------------------------------ storage
 
@@ -66,7 +67,7 @@ class NestEmitter:
 
     def place_inner_values(self, b: Builder, job: Value | None, jobs: int) -> None:
         """Storage for values that live only inside the nest."""
-        wanted: list[tuple[Value, frozenset[int], tuple[int, ...], ScalarType]] = []
+        wanted: list[tuple[Any, frozenset[int], tuple[int, ...], ScalarType]] = []
         consumers: dict[Value, list[Kernel]] = {}
         for kernel in self.kernels:
             for value in kernel.reads:
@@ -89,10 +90,25 @@ class NestEmitter:
                 shape = [self.static(n) for n in value.type.shape]
                 kept = tuple(n for k, n in enumerate(shape) if k not in dropped)
                 wanted.append((value, dropped, kept, output.dtype))
+        for kernel in self.kernels:
+            if is_contract(kernel):
+                wanted += self.masked_copies(kernel)
         spaces = [(shape, dtype) for _, _, shape, dtype in wanted]
         buffers = self.context.scratch.locals(b, spaces, job, jobs)
-        for (value, dropped, _, dtype), buffer in zip(wanted, buffers, strict=True):
-            self.arrays[value] = Array(buffer, dtype, dropped)
+        for (key, dropped, _, dtype), buffer in zip(wanted, buffers, strict=True):
+            where: Any = self.copies if isinstance(key, tuple) else self.arrays
+            where[key] = Array(buffer, dtype, dropped)
+
+    def masked_copies(self, kernel: Kernel) -> list[Any]:
+        """Storage for the masked copies of a contraction's operands."""
+        found = []
+        targets = {target for target, _, _ in ContractKernel.mask_operands(kernel.op)}
+        for target in sorted(targets & {0, 1}):
+            operand = kernel.op.operands[target].type
+            dropped = frozenset(kernel.op.attributes["batch"][target])
+            shape = tuple(n for k, n in enumerate(operand.shape) if k not in dropped)
+            found.append(((kernel, target), dropped, shape, operand.dtype))
+        return found
 
     def static(self, size: Any) -> int:
         return self.context.scratch.capacity(size)
@@ -343,24 +359,10 @@ class NestEmitter:
             self.registers[output.value] = convert_to(b, value, output.dtype)
 
     def emit_contract(self, b: Builder, kernel: Kernel, ivs: list[Value]) -> None:
-        """A batched product at the open batch loops; what it accumulates onto is copied first."""
-        op = kernel.op
+        """A batched product at the open batch loops."""
         out = self.storage(kernel, kernel.outputs[0], None)[0]
-        if op.attributes.get("accumulate"):
-            start = self.arrays[op.operands[2]]
-            if start.buffer is not out.buffer:
-                perm = op.attributes["perm"]
-                shape = op.operands[2].type.shape
-                inner_axes = [k for k, p in enumerate(perm) if p >= kernel.rank]
-
-                def at(inner: Builder, more: list[Value]) -> None:
-                    rest = iter(more)
-                    place = [ivs[p] if p < kernel.rank else next(rest) for p in perm]
-                    value = load(inner, start, start.kept(place))
-                    store(inner, value, out, out.kept(place))
-
-                self.over(b, [shape[k] for k in inner_axes], at)
-        emit_gemm(b, kernel, ivs, self.arrays, out)
+        copies = {target: array for (k, target), array in self.copies.items() if k is kernel}
+        ContractEmitter(kernel, ivs, self.arrays, out, copies, self.over).emit(b)
 
     def emit_point(
         self,
