@@ -176,6 +176,11 @@ FITS: dict[str, Fit] = {
         lambda t: scaled_erfc(4 * (1 + t) / (1 - t)),
         lambda t: mp.mpf("0.8"), -1, mp.mpf("0.75"), (23, 11), mp.mpf("0.45"),
     ),
+    # sinh(x) = x + x z q(z) for x < 1
+    "sinh": Fit(
+        in_square(near_zero(lambda x: (mp.sinh(x) / x - 1) / x**2, TINY)),
+        lambda z: z, 0, 1, (6, 3),
+    ),
     # tanh(x) = x + x z q(z) for x < 5/8
     "tanh": Fit(
         in_square(near_zero(lambda x: (mp.tanh(x) / x - 1) / x**2, TINY)),

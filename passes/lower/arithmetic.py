@@ -1,8 +1,9 @@
 """A thin builder over `arith` and `math` for code that is written as formulas.
 
 One method name serves floats and integers (`add` is addf or addi by the operands' type), and a
-Python number among the operands becomes a constant of the other operand's type. No method adds
-fast-math flags unless asked: error terms of sums and products must survive.
+Python number among the operands becomes a constant of the other operand's type. Sums,
+products and quotients forbid contraction to fused multiply-adds unless asked: their error terms
+must survive.
 """
 
 from __future__ import annotations

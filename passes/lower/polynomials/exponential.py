@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradc.ir.core import Value
 from gradc.ir.types import f64
 from gradc.passes.lower.arithmetic import Arithmetic
-from gradc.passes.lower.polynomials.coefficients import EXP, EXP2, EXPM1, TANH
+from gradc.passes.lower.polynomials.coefficients import EXP, EXP2, EXPM1, SINH, TANH
 from gradc.passes.lower.polynomials.formats import clamp, format_of, power_of_two, scaled
 
 
@@ -62,29 +62,28 @@ def tanh(a: Arithmetic, x: Value) -> Value:
     return a.copysign(a.select(a.cmp("olt", size, 0.625), small, large), x)
 
 
-def _quarter_exponential(a: Arithmetic, x: Value) -> tuple[Value, Value]:
-    """p and 2**(n - 2) of abs(x), limited to just above where exp(x) / 2 overflows."""
+def _quarter_exponential(a: Arithmetic, x: Value) -> Value:
+    """exp(abs(x)) / 4, limited to just above where exp(x) / 2 overflows."""
     limit = 710.5 if x.type is f64 else 89.5
-    p, bits = _expm1_parts(a, clamp(a, a.abs(x), 0.0, limit))
-    return p, power_of_two(a, bits, -2)
+    r, bits = reduced(a, clamp(a, a.abs(x), 0.0, limit))
+    return a.mul(a.polynomial(r, (*EXP[x.type], 1.0, 1.0)), power_of_two(a, bits, -2))
+
+
+def _or_infinity(a: Arithmetic, x: Value, result: Value) -> Value:
+    limit = 710.5 if x.type is f64 else 89.5
+    return a.select(a.cmp("ogt", a.abs(x), limit), float("inf"), result)
 
 
 def sinh(a: Arithmetic, x: Value) -> Value:
-    """(E + E / (E + 1)) / 2 with E = expm1(abs(x))."""
-    p, scale = _quarter_exponential(a, x)
-    # E / 4: a quarter of p where n = 0, exact unless denormal, where sinh(x) is x.
-    h = a.fma(p, scale, a.sub(scale, 0.25))
-    result = a.mul(a.add(h, a.div(h, a.fma(h, 4.0, 1.0))), 2.0)
-    limit = 710.5 if x.type is f64 else 89.5
-    result = a.select(a.cmp("ogt", a.abs(x), limit), float("inf"), result)
-    tiny = a.cmp("olt", a.abs(x), format_of(x).tiny * 16.0)
-    return a.select(tiny, x, a.copysign(result, x))
+    """x + x**3 q(x**2) for abs(x) < 1; 2 (h - 1 / (16 h)) with h = exp(abs(x)) / 4 above."""
+    size, z = a.abs(x), a.mul(x, x)
+    small = a.fma(a.mul(size, z), a.polynomial(z, SINH[x.type]), size)
+    h = _quarter_exponential(a, x)
+    large = _or_infinity(a, x, a.mul(a.sub(h, a.div(0.0625, h)), 2.0))
+    return a.copysign(a.select(a.cmp("olt", size, 1.0), small, large), x)
 
 
 def cosh(a: Arithmetic, x: Value) -> Value:
     """2 (h + 1 / (16 h)) with h = exp(abs(x)) / 4."""
-    p, scale = _quarter_exponential(a, x)
-    h = a.fma(p, scale, scale)
-    result = a.mul(a.add(h, a.div(0.0625, h)), 2.0)
-    limit = 710.5 if x.type is f64 else 89.5
-    return a.select(a.cmp("ogt", a.abs(x), limit), float("inf"), result)
+    h = _quarter_exponential(a, x)
+    return _or_infinity(a, x, a.mul(a.add(h, a.div(0.0625, h)), 2.0))
