@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from gradc import backend
 from gradc.frontend import control
 from gradc.frontend.location import TracingError
@@ -85,9 +87,15 @@ def program(traced: Traced, mode: Mode) -> Any:
     found = traced.programs.get(key)
     if found is None:
         function = simplified(mode.derive(traced))
-        make = backend.interpreted if is_disabled() else backend.executable
+        make = interpreted if is_disabled() else backend.executable
         found = traced.programs[key] = make(function)
     return found
+
+
+def interpreted(function: FuncOp) -> Any:
+    """The function in the IR interpreter, with results in fresh memory as compiled code gives them."""
+    run = backend.interpreted(function)
+    return lambda *arrays: [np.array(x) for x in run(*arrays)]
 
 
 class Engine:

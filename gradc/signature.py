@@ -122,7 +122,7 @@ def classify(leaf: Any, path: Callable[[], str]) -> tuple[Leaf, Any]:
                 "expected a hashable value; pass a tuple"
             )
         return _static(leaf.value), leaf.value
-    if isinstance(leaf, np.ma.MaskedArray):
+    if kind.__module__.startswith("numpy.ma"):
         raise TracingError(f"{path()} is a masked array: pass its data and its mask as two arrays")
     if isinstance(leaf, np.matrix):
         raise TracingError(f"{path()} is an np.matrix: pass np.asarray(matrix), a plain array")

@@ -290,7 +290,7 @@ def _is_type(a: type, b: type) -> bool:
 
 
 def _type_of(value: Any, source: Source) -> TensorType:
-    if isinstance(value, np.ma.MaskedArray):
+    if type(value).__module__.startswith("numpy.ma"):
         raise TracingError(
             f"{source.describe()} is a masked array: pass its data and mask as two arrays"
         )

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import builtins
 import datetime
-import logging
 import os
-import random
 import time
 import warnings
 from collections.abc import Callable
@@ -55,23 +53,28 @@ _REASONS: dict[Any, str] = {
 }  # fmt: skip
 
 _DETERMINISTIC = frozenset(("spawn", "bit_generator", "get_state", "__init__"))
+# Generators are known by the module of their class, so that none of these modules is imported here.
+_GENERATORS = {
+    "numpy.random._generator": "Generator",
+    "numpy.random.mtrand": "np.random",
+    "random": "random",
+}
 
 
 def refusal(function: Callable[..., Any]) -> str | None:
     """Why this function must not be called while tracing; None when it may."""
     owner = getattr(function, "__self__", None)
     name = getattr(function, "__name__", "")
-    if isinstance(owner, np.random.Generator | np.random.RandomState | random.Random):
+    home = type(owner).__module__
+    if home in _GENERATORS:
         if name in _DETERMINISTIC:
             return None
-        where = {np.random.Generator: "Generator", np.random.RandomState: "np.random"}
-        prefix = where.get(type(owner), "random")
         return (
-            f"{prefix}.{name} was called in a traced function: {_ONCE}, so every call would use the "
-            "same numbers. Draw them outside and pass them as an argument"
+            f"{_GENERATORS[home]}.{name} was called in a traced function: {_ONCE}, so every call would "
+            "use the same numbers. Draw them outside and pass them as an argument"
         )
     module = getattr(function, "__module__", None) or ""
-    if isinstance(owner, logging.Logger) or (module == "logging" and name in _LOG_FUNCTIONS):
+    if "logging" in (home, module) and name in _LOG_FUNCTIONS:
         return f"logging.{name} was called in a traced function: {_ONCE}. Remove it, {_PLAIN}"
     if isinstance(owner, Path) and name in ("read_text", "read_bytes", "write_text", "write_bytes"):
         return (

@@ -1,0 +1,305 @@
+"""Captured values: read again at each call, or guarded."""
+
+import dataclasses
+import enum
+import types
+
+import numpy as np
+import pytest
+
+import gradc
+
+X = np.array([0.5, -1.0, 2.0])
+weights = np.ones(3)
+rate = 0.5
+power = 2
+table = {"w": np.ones(3), "b": [1.0, np.zeros(3)]}
+config = types.ModuleType("config_of_this_test")
+
+
+def traces(compiled):
+    """How often a compiled function was traced."""
+    return compiled.explain().count("\n")
+
+
+def test_a_global_array_is_seen_when_updated_in_place_and_when_replaced(monkeypatch):
+    compiled = gradc.compile(lambda x: np.sum(x * weights))
+    assert compiled(X) == 1.5
+    monkeypatch.setitem(globals(), "weights", np.full(3, 2.0))
+    assert compiled(X) == 3.0
+    weights[:] = 4
+    assert compiled(X) == 6.0
+    assert traces(compiled) == 1
+    monkeypatch.setitem(globals(), "weights", np.full(3, 2, np.float32))
+    assert compiled(X) == 3.0
+    assert "weights is no longer a float64 array of shape (3,)" in compiled.explain()
+
+
+def test_gradients_read_captured_arrays_too():
+    w = np.array([1.0, 2.0, 3.0])
+    compiled = gradc.compile(lambda x: np.sum(x * x * w))
+    np.testing.assert_allclose(compiled.grad(X), 2 * X * w)
+    w *= 10
+    np.testing.assert_allclose(compiled.grad(X), 2 * X * w)
+    assert traces(compiled) == 1
+
+
+def test_a_captured_float_does_not_trace_again(monkeypatch):
+    compiled = gradc.compile(lambda x: x * rate)
+    for value in (0.5, 0.25, -3.0):
+        monkeypatch.setitem(globals(), "rate", value)
+        np.testing.assert_array_equal(compiled(X), X * value)
+    assert traces(compiled) == 1
+    single = X.astype(np.float32)
+    assert compiled(single).dtype == np.float32  # a Python float widens nothing
+
+
+def test_a_captured_float_that_decides_is_guarded(monkeypatch):
+    def f(x):
+        if rate > 0.4:
+            return x * 2
+        return x * 3
+
+    compiled = gradc.compile(f)
+    for value, factor, count in ((0.5, 2, 1), (0.3, 3, 2), (0.5, 2, 2)):
+        monkeypatch.setitem(globals(), "rate", value)
+        np.testing.assert_array_equal(compiled(X), factor * X)
+        assert traces(compiled) == count
+
+
+def test_a_captured_int_is_guarded(monkeypatch):
+    compiled = gradc.compile(lambda x: np.sum(x**power))
+    np.testing.assert_allclose(compiled(X), np.sum(X**2))
+    monkeypatch.setitem(globals(), "power", 3)
+    np.testing.assert_allclose(compiled(X), np.sum(X**3))
+    assert "power is no longer 2" in compiled.explain()
+    monkeypatch.setitem(globals(), "power", 2)
+    np.testing.assert_allclose(compiled(X), np.sum(X**2))
+    assert traces(compiled) == 2
+
+
+class Kind(enum.Enum):
+    SIN = 1
+    COS = 2
+
+
+@pytest.mark.parametrize(
+    "first, second",
+    [(True, 1), ("sin", "cos"), (None, "sin"), (Kind.SIN, Kind.COS), ((1, 2), (1, 3)), (1, 1.0)],
+)
+def test_static_values_are_guarded_with_their_type(first, second):
+    chosen = first
+
+    def f(x):
+        same = type(chosen) is type(first) and chosen == first
+        return np.sin(x) if same else np.cos(x)
+
+    compiled = gradc.compile(f)
+    np.testing.assert_allclose(compiled(X), np.sin(X))
+    chosen = second
+    np.testing.assert_allclose(compiled(X), np.cos(X))
+    chosen = first
+    np.testing.assert_allclose(compiled(X), np.sin(X))
+    assert traces(compiled) == 2
+
+
+def test_containers_are_read_by_item(monkeypatch):
+    def f(x):
+        return np.sum(x * table["w"] * table["b"][0] + table["b"][1])
+
+    compiled = gradc.compile(f)
+    assert compiled(X) == f(X)
+    table["w"] = np.arange(3.0)
+    table["b"][0] = 7.0
+    table["b"][1] += 1
+    assert compiled(X) == f(X)
+    monkeypatch.setitem(globals(), "table", {"w": np.ones(3), "b": [2.0, np.ones(3)]})
+    assert compiled(X) == f(X)
+    assert traces(compiled) == 1
+    table["more"] = 1
+    assert compiled(X) == f(X)
+    assert "table is no longer a dict with keys ['w', 'b']" in compiled.explain()
+
+
+def test_length_and_order_of_captured_lists_are_guarded():
+    parts = [np.ones(3), 2.0]
+    compiled = gradc.compile(lambda x: sum(p * x for p in parts))
+    np.testing.assert_allclose(compiled(X), 3 * X)
+    parts.append(np.full(3, 10.0))
+    np.testing.assert_allclose(compiled(X), 13 * X)
+    parts[0], parts[1] = 5.0, np.zeros(3)
+    np.testing.assert_allclose(compiled(X), 15 * X)
+
+
+def test_a_long_list_of_numbers_is_compared_as_a_whole():
+    numbers = [float(k) for k in range(200)]
+    compiled = gradc.compile(lambda x: x * numbers[150])
+    np.testing.assert_allclose(compiled(X), 150 * X)
+    numbers[150] = 1.0
+    np.testing.assert_allclose(compiled(X), X)
+
+
+def test_self_referential_containers():
+    ring = [1.0]
+    ring.append(ring)
+    compiled = gradc.compile(lambda x: x * ring[1][1][0])
+    np.testing.assert_allclose(compiled(X), X)
+
+
+class Layer:
+    scale = 3.0
+
+    def __init__(self):
+        self.w = np.ones(3)
+        self.order = 1
+
+    @property
+    def doubled(self):
+        return self.w * 2 if self.order else self.w
+
+    def __call__(self, x):
+        return np.sum(x * self.doubled) * self.scale
+
+
+class Model:
+    def __init__(self):
+        self.layers = [Layer(), Layer()]
+
+
+def test_attributes_are_read_at_each_call():
+    model = Model()
+    compiled = gradc.compile(lambda x: model.layers[0](x) + model.layers[1](x))
+    plain = lambda x: model.layers[0](x) + model.layers[1](x)  # noqa: E731
+    assert compiled(X) == plain(X)
+    model.layers[1].w = np.arange(3.0)
+    model.layers[0].w *= 5
+    model.layers[0].scale = 1.5
+    assert compiled(X) == plain(X)
+    assert traces(compiled) == 1
+    model.layers[1].order = 0
+    assert compiled(X) == plain(X)
+    assert "order is no longer 1" in compiled.explain()
+    model.layers[1] = Layer()
+    assert compiled(X) == plain(X)
+    assert traces(compiled) == 3
+
+
+def test_attributes_of_arguments_are_read_at_each_call():
+    layer, other = Layer(), Layer()
+    compiled = gradc.compile(lambda obj, x: obj(x))
+    assert compiled(layer, X) == layer(X)
+    layer.w = np.arange(3.0)
+    assert compiled(layer, X) == layer(X)
+    assert traces(compiled) == 1
+    other.w = np.full(3, 9.0)
+    assert compiled(other, X) == other(X)
+    assert compiled(layer, X) == layer(X)
+
+
+def test_attributes_of_user_modules_are_read(monkeypatch):
+    config.rate, config.mode = 2.0, "add"
+    compiled = gradc.compile(lambda x: x * config.rate if config.mode == "mul" else x + config.rate)
+    np.testing.assert_allclose(compiled(X), X + 2)
+    config.rate = 3.0
+    np.testing.assert_allclose(compiled(X), X + 3)
+    assert traces(compiled) == 1
+    config.mode = "mul"
+    np.testing.assert_allclose(compiled(X), X * 3)
+
+
+def helper(x, factor=np.full(3, 2.0), *, shift=np.ones(3)):  # noqa: B008
+    return x * factor * rate + shift
+
+
+def test_captures_of_called_functions_and_their_defaults(monkeypatch):
+    compiled = gradc.compile(lambda x: helper(x))
+    np.testing.assert_allclose(compiled(X), helper(X))
+    monkeypatch.setitem(globals(), "rate", 9.0)
+    helper.__defaults__[0][:] = 5
+    helper.__kwdefaults__["shift"][:] = -1
+    np.testing.assert_allclose(compiled(X), X * 45 - 1)
+    assert traces(compiled) == 1
+
+
+def test_a_captured_function_that_is_replaced_traces_again(monkeypatch):
+    activation = np.tanh
+
+    def f(x):
+        return activation(x)
+
+    compiled = gradc.compile(f)
+    np.testing.assert_allclose(compiled(X), np.tanh(X))
+    activation = lambda x: x * x  # noqa: E731
+    np.testing.assert_allclose(compiled(X), X * X)
+    assert traces(compiled) == 2
+
+
+def test_lambdas_made_anew_share_one_trace():
+    counts = set()
+    for k in range(4):
+        w = np.full(3, float(k))
+        inner = lambda v: v * w  # noqa: B023, E731
+        value, gradient = gradc.value_and_grad(lambda x: np.sum(inner(x) * x))(X)  # noqa: B023
+        np.testing.assert_allclose(value, np.sum(X * X) * k)
+        np.testing.assert_allclose(gradient, 2 * X * k)
+        from gradc.resolve import _engines
+
+        counts.add(next(reversed(_engines.values()))[0].trace_count)
+    assert counts == {1}
+
+
+@dataclasses.dataclass
+class Settings:
+    rate: float
+    steps: int
+
+
+def test_a_captured_dataclass_object():
+    settings = Settings(0.5, 2)
+
+    def f(x):
+        for _ in range(settings.steps):
+            x = x * settings.rate
+        return x
+
+    compiled = gradc.compile(f)
+    np.testing.assert_allclose(compiled(X), X * 0.25)
+    settings.rate = 2.0
+    np.testing.assert_allclose(compiled(X), X * 4)
+    assert traces(compiled) == 1
+    settings.steps = 3
+    np.testing.assert_allclose(compiled(X), X * 8)
+
+
+def test_numpy_numbers_keep_their_dtype():
+    factor = np.float64(2.0)
+    compiled = gradc.compile(lambda x: x * factor)
+    single = X.astype(np.float32)
+    assert compiled(single).dtype == (single * factor).dtype
+    factor = np.float32(3.0)
+    assert compiled(single).dtype == np.float32
+
+
+def test_two_names_of_one_array():
+    a = np.ones(3)
+    b = a
+    compiled = gradc.compile(lambda x: x * a * b)
+    a[:] = 2
+    np.testing.assert_allclose(compiled(X), 4 * X)
+    b = np.full(3, 5.0)
+    np.testing.assert_allclose(compiled(X), 10 * X)
+
+
+def test_a_missing_captured_value_is_pythons_error():
+    value = 1.0
+    compiled = gradc.compile(lambda x: x * value)
+    compiled(X)
+    del value
+    with pytest.raises(NameError, match="value"):
+        compiled(X)
+
+
+def test_array_attributes_of_unsupported_dtype_are_named():
+    names = np.array(["a", "b"])
+    with pytest.raises(gradc.TracingError, match="names: expected a bool, integer, floating"):
+        gradc.compile(lambda x: x * names)(X)
