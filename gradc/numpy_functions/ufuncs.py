@@ -129,7 +129,7 @@ def _at_literal(ufunc: np.ufunc, operands: list[Any], dtypes: Any, shape: Any) -
         return apply("relu", typed(operands[1 - at], dtypes[0]))
     if not (isinstance(number, int) and element.is_integer):
         return None
-    if ufunc is np.power and at == 1 and number < 0:
+    if ufunc is np.power and at == 1 and number < 0 and element.kind == "i":
         raise ValueError("Integers to negative integer powers are not allowed.")
     compare = _COMPARISONS.get(ufunc)
     info = np.iinfo(dtypes[at])
@@ -174,6 +174,13 @@ def _positive(ufunc: Any, x: Tracer) -> Any:
 @loop(np.floor, np.ceil, np.trunc)
 def _round(ufunc: Any, x: Tracer) -> Any:
     return None if x.element.is_inexact else x
+
+
+@loop(np.rint)
+def _rint(ufunc: Any, x: Tracer) -> Any:
+    if not x.element.is_complex:
+        return None
+    return apply("complex", *[apply("rint", apply(part, x)) for part in ("real", "imag")])
 
 
 @loop(np.conjugate)
@@ -301,8 +308,7 @@ def _enter(ufunc: np.ufunc) -> None:
     TABLE[ufunc] = entry
 
 
-for _name in dir(np):
-    _ufunc = getattr(np, _name)
+for _ufunc in list(vars(np).values()):  # not dir(np): that loads np.testing, np.f2py, ...
     if isinstance(_ufunc, np.ufunc) and _ufunc not in _GENERALIZED:
         if _ufunc in _OPS or _ufunc in _LOOPS:
             _enter(_ufunc)
