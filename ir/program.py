@@ -18,9 +18,9 @@ RECORD_SITE = 0  # index of the ErrorSite that failed
 RECORD_VALUES = 1  # its values, up to 6
 RECORD_RANK = 7  # the job that failed, lowest first
 RECORD_LOCK = 8
-RECORD_POLL = 9  # countdown to the next look at signals, and three words of its clock
-RECORD_THREAD = 13  # Python's thread state while native code runs without the GIL
-RECORD_SIZES = 14  # from here: sizes born at run time, in the order of NativeModule.sizes
+RECORD_POLL = 9  # the clock of looks at signals: a countdown and three words more
+RECORD_THREAD = 13  # Python's thread state while native code runs without the GIL; pthread_self()
+RECORD_SIZES = 15  # from here: sizes born at run time, in the order of NativeModule.sizes
 
 # What a native entry returns.
 STATUS_DONE = 0

@@ -23,7 +23,7 @@ C_LIBRARY = frozenset(
     atanf atan2f sinhf coshf tanhf asinhf acoshf atanhf erff erfcf cbrtf powf floor floorf ceil
     ceilf trunc truncf rint rintf roundeven roundevenf fma fmaf sched_yield clock_gettime malloc
     free pthread_mutex_lock pthread_mutex_unlock pthread_cond_wait pthread_cond_broadcast
-    pthread_create pthread_join PyEval_SaveThread PyEval_RestoreThread PyLong_FromLong
+    pthread_create pthread_join pthread_self PyEval_SaveThread PyEval_RestoreThread PyLong_FromLong
     PyErr_CheckSignals _GLOBAL_OFFSET_TABLE_""".split()
 )
 

@@ -47,6 +47,7 @@ declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_join(ptr, ptr)
+declare i64 @pthread_self()
 declare ptr @malloc(i64)
 declare void @free(ptr)
 declare ptr @PyEval_SaveThread()
@@ -295,22 +296,9 @@ define internal i32 @gradc_outcome(ptr %record) {{
   ret i32 %status
 }}
 
-; Look for a signal; on one that raises, no job starts any more.
-define internal void @gradc_poll_jobs(ptr %record) {{
-entry:
-  %status = call i32 @gradc_poll(ptr %record)
-  %go = icmp eq i32 %status, 0
-  br i1 %go, label %out, label %stop
-stop:
-  %rank.p = getelementptr i64, ptr %record, i64 {RECORD_RANK}
-  store atomic i64 {INTERRUPTED}, ptr %rank.p monotonic, align 8
-  br label %out
-out:
-  ret void
-}}
-
 define i32 @gradc_launch(ptr %job, ptr %context, i64 %jobs, ptr %record, i32 %blas) {{
 entry:
+  %clock = getelementptr i64, ptr %record, i64 {RECORD_POLL}
   {_at("ready.p", READY)}
   %ready = load atomic i64, ptr %ready.p acquire, align 8
   %some = icmp sgt i64 %ready, 0
@@ -342,7 +330,7 @@ work:
   %worked = call i1 @gradc_one_job()
   br i1 %worked, label %look, label %wait
 look:
-  call void @gradc_poll_jobs(ptr %record)
+  %polled.1 = call i32 @gradc_poll(ptr %record, ptr %clock)
   br label %work
 wait:
   call void @gradc_await(i64 %jobs)
@@ -366,7 +354,7 @@ head:
 next:
   %k32 = trunc i64 %k to i32
   %ignored = call i32 %job(i32 %k32, ptr %context, i32 0)
-  call void @gradc_poll_jobs(ptr %record)
+  %polled.2 = call i32 @gradc_poll(ptr %record, ptr %clock)
   %k1 = add i64 %k, 1
   br label %head
 out:
@@ -487,16 +475,18 @@ out:
 }}
 """
 
-# Long loops count down record[POLL] and come here at zero. The budget adapts to a few milliseconds
-# between visits; every 50 ms Python is asked for signals. 0, or 3 when a handler raised.
+# Long loops count down the first word of a clock (count, budget, last visit, last question) and come here
+# at zero. The budget adapts to a few milliseconds between visits; every 50 ms the thread that Python
+# called asks for signals, the others see whether it was told to stop. 0, or 3 to stop.
 POLL = f"""
-define i32 @gradc_poll(ptr %record) {{
+define i32 @gradc_poll(ptr %record, ptr %clock) {{
 entry:
-  %count.p = getelementptr i64, ptr %record, i64 {RECORD_POLL}
-  %budget.p = getelementptr i64, ptr %record, i64 {RECORD_POLL + 1}
-  %visit.p = getelementptr i64, ptr %record, i64 {RECORD_POLL + 2}
-  %asked.p = getelementptr i64, ptr %record, i64 {RECORD_POLL + 3}
+  %budget.p = getelementptr i64, ptr %clock, i64 1
+  %visit.p = getelementptr i64, ptr %clock, i64 2
+  %asked.p = getelementptr i64, ptr %clock, i64 3
   %thread.p = getelementptr i64, ptr %record, i64 {RECORD_THREAD}
+  %self.p = getelementptr i64, ptr %record, i64 {RECORD_THREAD + 1}
+  %rank.p = getelementptr i64, ptr %record, i64 {RECORD_RANK}
   %now = call i64 @gradc_now()
   %budget = load i64, ptr %budget.p
   %visit = load i64, ptr %visit.p
@@ -510,26 +500,33 @@ entry:
   %b3 = call i64 @llvm.smax.i64(i64 %b2, i64 1)
   %b4 = call i64 @llvm.smin.i64(i64 %b3, i64 1048576)
   store i64 %b4, ptr %budget.p
-  store i64 %b4, ptr %count.p
+  store i64 %b4, ptr %clock
   store i64 %now, ptr %visit.p
+  %rank = load atomic i64, ptr %rank.p monotonic, align 8
+  %stopped = icmp eq i64 %rank, {INTERRUPTED}
+  br i1 %stopped, label %stop, label %when
+when:
   %asked = load i64, ptr %asked.p
   %quiet = sub i64 %now, %asked
   %due = icmp sgt i64 %quiet, {LOOK_AFTER}
-  br i1 %due, label %ask, label %go
-ask:
+  br i1 %due, label %whose, label %go
+whose:
   store i64 %now, ptr %asked.p
-  %first = icmp eq i64 %asked, 0
-  %thread = load ptr, ptr %thread.p
-  %none = icmp eq ptr %thread, null
-  %skip = or i1 %first, %none
-  br i1 %skip, label %go, label %python
+  %self = load i64, ptr %self.p
+  %mine = call i64 @pthread_self()
+  %ours = icmp eq i64 %self, %mine
+  br i1 %ours, label %python, label %go
 python:
+  %thread = load ptr, ptr %thread.p
   call void @PyEval_RestoreThread(ptr %thread)
   %raised = call i32 @PyErr_CheckSignals()
   %again = call ptr @PyEval_SaveThread()
   store ptr %again, ptr %thread.p
   %fine = icmp eq i32 %raised, 0
-  br i1 %fine, label %go, label %stop
+  br i1 %fine, label %go, label %tell
+tell:
+  store atomic i64 {INTERRUPTED}, ptr %rank.p monotonic, align 8
+  br label %stop
 go:
   ret i32 0
 stop:

@@ -146,6 +146,9 @@ def _entry(module: ModuleEmitter, name: str, count: int) -> str:
     lines.append(f"  %kept = getelementptr inbounds i64, ptr %record, i64 {RECORD_THREAD}")
     lines.append(f"  %thread = call ptr {save}()")
     lines.append("  store ptr %thread, ptr %kept")
+    lines.append("  %selfslot = getelementptr inbounds i64, ptr %kept, i64 1")
+    lines.append(f"  %own = call i64 {module.declare('pthread_self', 'i64', ())}()")
+    lines.append("  store i64 %own, ptr %selfslot")
     lines.append(f"  %status = call i32 @{PREFIX}.body({', '.join(arguments)})")
     # A look at signals on the way takes the GIL and drops it again, so ask for the state anew.
     lines.append("  %now = load ptr, ptr %kept")

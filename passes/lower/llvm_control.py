@@ -80,5 +80,5 @@ def _check(e: FunctionEmitter, op: Any) -> None:
 @emits(status.SetSize)
 def _set_size(e: FunctionEmitter, op: Any) -> None:
     slot = RECORD_SIZES + e.module.size_slot(op["name"])
-    pointer = e.pure(f"getelementptr inbounds i64, ptr %record, i64 {slot}")
+    pointer = e.record_word(slot)
     e.line(f"store i64 {e[op.operands[0]]}, ptr {pointer}")

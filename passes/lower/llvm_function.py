@@ -166,6 +166,21 @@ class FunctionEmitter:
         self.prologue.append(f"  {name} = alloca {type}, align {align}")
         return name
 
+    def record_word(self, place: int) -> str:
+        """The address of a word of the record."""
+        if ("record", place) not in self._slots:
+            self._slots["record", place] = name = self.fresh("r")
+            address = f"getelementptr inbounds i64, ptr %record, i64 {place}"
+            self.prologue.append(f"  {name} = {address}")
+        return self._slots["record", place]
+
+    def stack_once(self, key: str, type: str) -> str:
+        """Stack storage for the whole function, zero on entry."""
+        if key not in self._slots:
+            self._slots[key] = name = self.stack(type)
+            self.prologue.append(f"  store {type} zeroinitializer, ptr {name}")
+        return self._slots[key]
+
     # ----------------------------------------------------------------------------------- buffers
 
     def add(self, x: str, y: str) -> str:

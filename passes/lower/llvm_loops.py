@@ -35,7 +35,7 @@ def _outermost(e: FunctionEmitter, op: Operation) -> None:
         e.set_scopes(op)
 
 
-def _is_innermost(op: Operation) -> bool:
+def is_innermost(op: Operation) -> bool:
     loops = (scf.For, scf.While, scf.Parallel)
     return not any(isinstance(inner, loops) for inner in op.walk() if inner is not op)
 
@@ -68,7 +68,7 @@ def _literal(*operands: str) -> bool:
 
 def _watched(e: FunctionEmitter) -> bool:
     """Do loops here look for signals? Where they stand deeper, a loop around them does."""
-    return not e.parallel and e.depth <= WATCHED_DEPTH
+    return e.depth <= WATCHED_DEPTH
 
 
 @emits(scf.For)
@@ -77,7 +77,7 @@ def _for(e: FunctionEmitter, op: Any) -> None:
     lower, upper, step = (e[v] for v in op.operands[:3])
     initial = components(e, op.operands[3:])
     watched = _watched(e) and not _literal(lower, upper, step)
-    if watched and _is_innermost(op):
+    if watched and is_innermost(op):
         found = _blocked_loop(e, op, lower, upper, step, initial)
     else:
         found = _loop(e, op, lower, upper, step, initial, poll=watched)
@@ -110,7 +110,7 @@ def _loop(
     e.depth -= 1
     e.leave()
     if poll:
-        _count_down(e)
+        count_down(e)
     e.line(f"{after} = add nsw i64 {index}, {step}")
     yielded = components(e, op.body.terminator.operands)
     phis = [f"  {index} = phi i64 [ {lower}, %{before} ], [ {after}, %{e.block} ]"]
@@ -146,7 +146,7 @@ def _blocked_loop(
     e.leave()
     e.branch(e.assign(f"icmp slt i64 {end}, {upper}"), again, done)
     e.start(again)
-    _look(e)
+    look(e)
     phis = [f"  {first} = phi i64 [ {lower}, %{before} ], [ {end}, %{e.block} ]"]
     phis += carried_phis(carried, named, [(before, initial), (e.block, found)])
     e.lines[at:at] = phis
@@ -155,29 +155,36 @@ def _blocked_loop(
     return found
 
 
-def _look(e: FunctionEmitter) -> None:
+def clock(e: FunctionEmitter) -> str:
+    """The words that say when to look next: the record's, or a job's own."""
+    if not e.parallel:
+        return e.record_word(RECORD_POLL)
+    return e.stack_once("clock", "[4 x i64]")
+
+
+def look(e: FunctionEmitter) -> None:
     """Look for signals; a handler that raised ends the function."""
     effects = "memory(argmem: readwrite, inaccessiblemem: readwrite) cold"
-    function = e.module.declare("gradc_poll", "i32", ("ptr",), f" {effects}")
-    status_name = e.assign(f"call i32 {function}(ptr %record)")
+    function = e.module.declare("gradc_poll", "i32", ("ptr", "ptr"), f" {effects}")
+    found = e.assign(f"call i32 {function}(ptr %record, ptr {clock(e)})")
     stop, go = e.label("stop"), e.label("go")
-    e.branch(e.assign(f"icmp eq i32 {status_name}, 0"), go, stop)
+    e.branch(e.assign(f"icmp eq i32 {found}, 0"), go, stop)
     e.start(stop)
     e.line(f"ret i32 {STATUS_INTERRUPTED}")
     e.start(go)
 
 
-def _count_down(e: FunctionEmitter) -> None:
-    """Look for signals when the record's countdown has run out."""
+def count_down(e: FunctionEmitter) -> None:
+    """Look for signals when the clock's countdown has run out."""
     e.enter()
-    place = e.assign(f"getelementptr inbounds i64, ptr %record, i64 {RECORD_POLL}")
+    place = clock(e)
     left = e.assign(f"sub i64 {e.assign(f'load i64, ptr {place}')}, 1")
     e.line(f"store i64 {left}, ptr {place}")
     due, go = e.label("due"), e.label("on")
     suffix = f", !prof {e.module.metadata(LIKELY)}"
     e.branch(e.assign(f"icmp sgt i64 {left}, 0"), go, due, suffix)
     e.start(due)
-    _look(e)
+    look(e)
     e.jump(go)
     e.start(go)
     e.leave()
@@ -207,7 +214,7 @@ def _while(e: FunctionEmitter, op: Any) -> None:
     e.leave()
     e.depth -= 1
     if watched:
-        _count_down(e)
+        count_down(e)
     yielded = components(e, second.terminator.operands)
     e.lines[at:at] = carried_phis(first.args, named, [(before, initial), (e.block, yielded)])
     e.jump(head)

@@ -12,7 +12,7 @@ from gradc.ir.core import Value, captured_values
 from gradc.ir.ops import blas, scf
 from gradc.ir.program import RECORD_RANK
 from gradc.passes.lower.llvm_function import FunctionEmitter, emits
-from gradc.passes.lower.llvm_loops import clamped, component_kinds
+from gradc.passes.lower.llvm_loops import clamped, component_kinds, count_down, is_innermost
 from gradc.passes.lower.llvm_memory import counted_loop
 
 JOB_OPERATIONS = 8192  # scalar operations that one job should have at least
@@ -138,3 +138,5 @@ def _nest(
         return
     for index in counted_loop(e, lowers[depth], uppers[depth], steps[depth]):
         _nest(e, op, lowers, uppers, steps, [*at, index])
+        if depth == 0 and not is_innermost(op):
+            count_down(e)
