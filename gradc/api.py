@@ -39,8 +39,8 @@ __all__ = [
 
 
 def stop_gradient(x: Any) -> Any:
-    """`x` (an array, number or tree) with no gradient flowing back through it; unchanged outside traced
-    functions."""
+    """`x` (an array, number or tree) with no gradient flowing back through it; unchanged outside
+    traced functions."""
     return pytree.tree_map(lambda leaf: _stopped(leaf) if isinstance(leaf, Tracer) else leaf, x)
 
 

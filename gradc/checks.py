@@ -28,12 +28,12 @@ def check_grads(
 ) -> None:
     """Compare reverse-mode and forward-mode gradients with central differences, up to an order.
 
-    args: the arguments; every floating or complex leaf is checked, element by element. A result that is
-        not a scalar is contracted with fixed random weights
+    args: the arguments; every floating or complex leaf is checked, element by element. A result
+        that is not a scalar is contracted with fixed random weights
     rtol, atol: default 1e-5 for double precision arguments, 1e-2 when one is of lower precision
 
-    Differences are taken of the plain Python function (for order 2 of gradc's first derivative, which has
-    been checked by then). Raises GradientMismatch naming the worst entry.
+    Differences are taken of the plain Python function (for order 2 of gradc's first derivative,
+    which has been checked by then). Raises GradientMismatch naming the worst entry.
     """
     args = tuple(args)
     leaves, _ = pytree.flatten(args)

@@ -25,8 +25,8 @@ STAGES = (*TENSOR_STAGES, "fused", "memory", "loops", "numba", "llvm", "asm")
 class CompiledFunction(Transform):
     """A function that is traced and compiled when called; made by `gradc.compile`.
 
-    Calling it gives the function's result. `value_and_grad` and `grad` give gradients with the argnums and
-    has_aux of `compile`. On a class it is a method.
+    Calling it gives the function's result. `value_and_grad` and `grad` give gradients with the
+    argnums and has_aux of `compile`. On a class it is a method.
     """
 
     def __init__(
@@ -92,11 +92,13 @@ class CompiledFunction(Transform):
         return self._gradient(self._target.function, args, kwargs)
 
     def ir(self, stage: str = "grad", *args: Any, pretty: bool = True, **kwargs: Any) -> str:
-        """The IR of the value and gradient at a stage: trace, grad, simplified, fused, memory, loops,
-        numba, llvm or asm (`trace` is the function alone). Without arguments, of the last call.
+        """The IR of the value and gradient at a stage: trace, grad, simplified, fused, memory,
+        loops, numba, llvm or asm (`trace` is the function alone). Without arguments, of the last
+        call.
 
         A function whose result is not one real scalar gains a cotangent argument.
-        Raises ValueError for an unknown stage, RuntimeError without arguments before the first call.
+        Raises ValueError for an unknown stage, RuntimeError without arguments before the first
+        call.
         """
         if stage not in STAGES:
             raise ValueError(f"expected a stage of {', '.join(STAGES)}, got {stage!r}")
@@ -158,7 +160,8 @@ class CompiledFunction(Transform):
         if found is self.function:
             return _compiled, (self.function, self._options)
         raise pickle.PicklingError(
-            f"a compiled function is pickled by its qualified name, but {self.__module__}.{name} is "
+            f"a compiled function is pickled by its qualified name, but {self.__module__}.{name} "
+            f"is "
             "another object: define it at the top of a module"
         )
 
@@ -204,8 +207,8 @@ def compile(function: Callable[..., Any] | None = None, /, **options: Any) -> An
         value, gradients = loss.value_and_grad(params, x, y)
 
     argnums, has_aux, holomorphic: what value_and_grad and grad use (see gradc.value_and_grad)
-    static_argnames, static_argnums: arguments that are part of the program (hashable; traced again when they
-        change). Bools, strings, None, enums and functions are static by themselves
+    static_argnames, static_argnums: arguments that are part of the program (hashable; traced again
+        when they change). Bools, strings, None, enums and functions are static by themselves
     no_rewrite: modules (or their names) whose functions run as they are
 
     Works on functions, lambdas, methods and callable objects, with or without parentheses.

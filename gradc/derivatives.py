@@ -41,18 +41,19 @@ class Jacobian(Transform):
 
 
 def jacobian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """A function that returns the Jacobian: for each result leaf and argument leaf an array of shape
-    result.shape + argument.shape, nested as the result's tree of the arguments' trees.
+    """A function that returns the Jacobian: for each result leaf and argument leaf an array of
+    shape result.shape + argument.shape, nested as the result's tree of the arguments' trees.
 
-    Forward mode where the arguments have fewer elements than the result, else reverse. For complex values
-    the reverse mode's rows are gradients dL/dx + i dL/dy of the result's real parts.
+    Forward mode where the arguments have fewer elements than the result, else reverse. For complex
+    values the reverse mode's rows are gradients dL/dx + i dL/dy of the result's real parts.
     Raises TypeError for integer arguments.
     """
     return Jacobian(function, checked_argnums(argnums), None)
 
 
 def hessian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """A function that returns the matrix of second derivatives of a scalar function, forward over reverse
+    """A function that returns the matrix of second derivatives of a scalar function, forward over
+    reverse
     mode: arrays of shape argument.shape + argument.shape, nested as jacobian(grad(function))."""
     return Jacobian(grad(function, argnums), checked_argnums(argnums), True)
 

@@ -1,8 +1,9 @@
 """Calls to programs: find the traced function and the program for the arguments, or make them.
 
-An `Engine` belongs to one Python function (one code object) and keeps what was traced of it. A `Dispatcher`
-serves one mode of it and keeps the entries met last, each with a generated matcher, so that a repeated call
-costs a few comparisons. In a thread that is tracing, a call is inlined into the outer function instead.
+An `Engine` belongs to one Python function (one code object) and keeps what was traced of it. A
+`Dispatcher` serves one mode of it and keeps the entries met last, each with a generated matcher, so
+that a repeated call costs a few comparisons. In a thread that is tracing, a call is inlined into
+the outer function instead.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ class Bound:
         self.nested = nested
 
     def run(self, mode: Mode, extra: Sequence[Any] = ()) -> Sequence[Any]:
-        """The results of a mode; `extra` are its own inputs (arrays, or values of the outer trace)."""
+        """The results of a mode; `extra` are its own inputs (arrays, or values of the outer
+        trace)."""
         if self.nested:
             return inline(mode.derive(self.traced), [*self.inputs, *extra])
         return program(self.traced, mode)(*self.inputs, *extra)
@@ -93,7 +95,8 @@ def program(traced: Traced, mode: Mode) -> Any:
 
 
 def interpreted(function: FuncOp) -> Any:
-    """The function in the IR interpreter, with results in fresh memory as compiled code gives them."""
+    """The function in the IR interpreter, with results in fresh memory as compiled code gives
+    them."""
     run = backend.interpreted(function)
     return lambda *arrays: [np.array(x) for x in run(*arrays)]
 
@@ -154,7 +157,8 @@ class Engine:
             traced.call = call.without_values()
             if isinstance(hidden, int):
                 raise TracingError(
-                    f"{traced.reader.describe_failure(hidden)} after tracing: {self.label} changed it while "
+                    f"{traced.reader.describe_failure(hidden)} after tracing: {self.label} changed "
+                    f"it while "
                     "it was traced. Return the new value instead"
                 )
             self.traces.setdefault(call.key, []).insert(0, traced)
@@ -171,7 +175,8 @@ class Engine:
         for leaf, value in traced.pins:
             if call.leaves[leaf] != value:
                 failures.append(
-                    f"{call.paths()[leaf]} is {call.leaves[leaf]!r}, was {value!r} (its value was used "
+                    f"{call.paths()[leaf]} is {call.leaves[leaf]!r}, was {value!r} (its value was "
+                    f"used "
                     "while tracing)"
                 )
                 return None

@@ -26,12 +26,13 @@ def bind(function: Callable[..., Any], primals: Sequence[Any]) -> tuple[Bound, t
 def vjp(
     function: Callable[..., Any], *primals: Any
 ) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
-    """(result, pullback): the pullback takes a cotangent of the result's structure and returns a tuple with
-    the cotangent of each argument (None for integer and static leaves).
+    """(result, pullback): the pullback takes a cotangent of the result's structure and returns a
+    tuple with the cotangent of each argument (None for integer and static leaves).
 
-    The cotangent of a complex value z = x + iy stands for dL/dx + i dL/dy of a real L. Cotangents of integer
-    results are ignored. The pullback uses the arguments as they were at this call.
-    Raises TypeError or ValueError where a cotangent has another structure, dtype or shape than the result.
+    The cotangent of a complex value z = x + iy stands for dL/dx + i dL/dy of a real L. Cotangents
+    of integer results are ignored. The pullback uses the arguments as they were at this call.
+    Raises TypeError or ValueError where a cotangent has another structure, dtype or shape than the
+    result.
     """
     bound, argnums = bind(function, primals)
     if not bound.nested:
@@ -49,9 +50,11 @@ def vjp(
 def jvp(
     function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[Any, Any]:
-    """(result, tangent of the result) for tangents of the arguments (None for integer and static leaves).
+    """(result, tangent of the result) for tangents of the arguments (None for integer and static
+    leaves).
 
-    Raises TypeError or ValueError where a tangent has another structure, dtype or shape than its argument.
+    Raises TypeError or ValueError where a tangent has another structure, dtype or shape than its
+    argument.
     """
     primals, tangents = as_tuples(primals, tangents, "tangents")
     bound, argnums = bind(function, primals)
@@ -63,7 +66,8 @@ def jvp(
 def hvp(function: Callable[..., Any], primals: Any, vectors: Any) -> Any:
     """The Hessian of a scalar function times `vectors`: forward over reverse mode.
 
-    primals, vectors: tuples with an entry for each argument, then a tuple is returned; or the single
+    primals, vectors: tuples with an entry for each argument, then a tuple is returned; or the
+        single
     argument and its vector.
     """
     single = not isinstance(primals, tuple | list)
@@ -96,7 +100,8 @@ def as_tuples(primals: Any, others: Any, what: str) -> tuple[tuple[Any, ...], tu
 
 
 def result_leaves(traced: Traced, tree: Any, what: str) -> list[Any]:
-    """The leaves of a cotangent, for the floating and complex results, one for each of the program's.
+    """The leaves of a cotangent, for the floating and complex results, one for each of the
+    program's.
 
     A value that the function returns twice, or in two leaves, has a cotangent for each.
     """

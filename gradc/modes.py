@@ -1,7 +1,8 @@
 """What can be computed of a traced function: its value, its gradients, pullbacks and tangents.
 
-A mode derives a tensor-level function from a traced one (`derive`) and says how the results are arranged (`arrange`).
-The same mode serves compiled programs and, inlined, transforms inside traced functions.
+A mode derives a tensor-level function from a traced one (`derive`) and says how the results are
+arranged (`arrange`). The same mode serves compiled programs and, inlined, transforms inside traced
+functions.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ class GradientMode(Mode):
     """The gradients of a scalar result with respect to positional arguments.
 
     argnums: one position, or a tuple of them (then the gradients are a tuple)
-    with_value: results are (value, gradients), with has_aux ((value, aux), gradients); otherwise gradients,
-        with has_aux (gradients, aux)
+    with_value: results are (value, gradients), with has_aux ((value, aux), gradients); otherwise
+        gradients, with has_aux (gradients, aux)
     """
 
     argnums: int | tuple[int, ...]
@@ -90,12 +91,14 @@ class GradientMode(Mode):
             result = result[0]
         if not isinstance(result, Result):
             raise TypeError(
-                f"a gradient needs one scalar result, got {describe_result(traced)} from {name}: return a "
+                f"a gradient needs one scalar result, got {describe_result(traced)} from {name}: "
+                f"return a "
                 "number, or use has_aux=True for (value, aux), or gradc.vjp or gradc.jacobian"
             )
         if result.position < 0:
             raise TypeError(
-                f"a gradient needs a result computed from the arguments, got {result.value!r} from {name}"
+                f"a gradient needs a result computed from the arguments, got {result.value!r} from "
+                f"{name}"
             )
         type_ = traced.function.returned[result.position].type
         if type_.shape:
@@ -106,7 +109,8 @@ class GradientMode(Mode):
             )
         if type_.dtype.is_complex and not self.holomorphic:
             raise TypeError(
-                f"a gradient needs a real result, got {type_.dtype.name} from {name}: return its real "
+                f"a gradient needs a real result, got {type_.dtype.name} from {name}: return its "
+                f"real "
                 "part or absolute value, or pass holomorphic=True for a holomorphic function"
             )
         if not type_.dtype.is_inexact:
@@ -228,7 +232,8 @@ def wrt_inputs(
             if k in leaves or allow_int or (leaf.kind == "static" and leaf.value is None):
                 continue
             raise TypeError(
-                f"the gradient with respect to {call.paths()[k]}, {leaf.describe()}: only floating and "
+                f"the gradient with respect to {call.paths()[k]}, {leaf.describe()}: only floating "
+                f"and "
                 "complex arrays have gradients. Convert it (for instance to float64), choose other "
                 "arguments with argnums=, or pass allow_int=True to get None for it"
             )

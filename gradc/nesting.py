@@ -32,10 +32,11 @@ def trace_inner(
     names: Sequence[str],
     static_names: frozenset[str],
 ) -> tuple[Traced, list[Value]]:
-    """Trace `function` within the active trace: its own function, and the outer values of its inputs.
+    """Trace `function` within the active trace: its own function, and the outer values of its
+    inputs.
 
-    Arrays and floats among the arguments are inputs, ints and everything else static. Values of the enclosing
-    traces that the function uses become further inputs.
+    Arrays and floats among the arguments are inputs, ints and everything else static. Values of the
+    enclosing traces that the function uses become further inputs.
     """
     outer = active_trace()
     context = control.current_context()

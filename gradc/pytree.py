@@ -1,7 +1,8 @@
 """Trees of arguments and results: nested dicts, lists, tuples, namedtuples and dataclasses.
 
-Built on optree. None is a leaf. Dataclasses need no registration: int, bool, str, None, enum and callable
-fields belong to the structure (static), the others are children. `register_pytree` adds other classes.
+Built on optree. None is a leaf. Dataclasses need no registration: int, bool, str, None, enum and
+callable fields belong to the structure (static), the others are children. `register_pytree` adds
+other classes.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def leaf_paths(structure: Structure, root: str) -> list[str]:
 
 
 def tree_map(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
-    """The tree of function(leaf, *other_leaves); the other trees must have the first one's structure.
+    """The tree of function(leaf, *other_leaves); the other trees must have the first one's
+    structure.
 
     Raises TypeError naming both structures when they differ.
     """

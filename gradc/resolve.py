@@ -1,4 +1,5 @@
-"""From what the user passed as a function to the Python function, its engine and leading arguments."""
+"""From what the user passed as a function to the Python function, its engine and leading
+arguments."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ class Resolved:
 class Transform:
     """Base of what gradc makes of functions: each says how it resolves.
 
-    transform_key() -> a hashable that is equal for equal transforms of equal code, and objects to keep alive
-    resolved() -> a Resolved for objects that have their own engine, or None
+    transform_key() -> a hashable that is equal for equal transforms of equal code, and objects to
+    keep alive resolved() -> a Resolved for objects that have their own engine, or None
     """
 
     __slots__ = ()
@@ -95,7 +96,7 @@ def resolve(function: Any) -> Resolved:
         return resolve(plain)
     if not callable(function):
         raise TypeError(f"expected a function, got {kind.__name__}: {function!r}")
-    method = getattr(kind, "__call__", None)
+    method = kind.__call__ if callable(function) else None
     if type(method) is FunctionType and not isinstance(function, Transform):
         inner = resolve(method)
         return Resolved(inner.engine, inner.function, (function,), {})

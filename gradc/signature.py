@@ -1,8 +1,10 @@
-"""What a program's arguments look like: the retrace key, and the generated function that matches a call.
+"""What a program's arguments look like: the retrace key, and the generated function that matches a
+call.
 
-A leaf of the arguments is an array, a number (NumPy's, a float, a complex, or an int, which is traced and
-remembers its value), or static: guarded by value (bool, str, None, enums, types, functions), otherwise by
-identity. Shapes and dtypes are part of the key; memory layout is not, since no traced operation depends on it.
+A leaf of the arguments is an array, a number (NumPy's, a float, a complex, or an int, which is
+traced and remembers its value), or static: guarded by value (bool, str, None, enums, types,
+functions), otherwise by identity. Shapes and dtypes are part of the key; memory layout is not,
+since no traced operation depends on it.
 """
 
 from __future__ import annotations
@@ -112,7 +114,8 @@ def classify(leaf: Any, path: Callable[[], str]) -> tuple[Leaf, Any]:
         return Leaf("scalar", TensorType((), _dtype(leaf, path)), kind), leaf
     if isinstance(leaf, Tracer):
         raise TracingError(
-            f"{path()} is a traced array of a function that is no longer being traced: a value escaped "
+            f"{path()} is a traced array of a function that is no longer being traced: a value "
+            f"escaped "
             "from it (through a global, an attribute or a container). Return it instead"
         )
     if isinstance(leaf, Static):
@@ -240,7 +243,8 @@ def analyse(
     names: Sequence[str] = (),
     static_names: frozenset[str] = frozenset(),
 ) -> Call:
-    """Flatten and classify the arguments. Raises TypeError for unsupported leaves, with their path."""
+    """Flatten and classify the arguments. Raises TypeError for unsupported leaves, with their
+    path."""
     if static_names:
         args = tuple(
             Static(x) if k < len(names) and names[k] in static_names else x

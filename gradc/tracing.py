@@ -100,7 +100,8 @@ class Traced:
 
     function:  inputs are the dynamic leaves of the arguments, then `hidden` captured values
     call:      the analysed arguments;  result: the tree of `Result` leaves
-    reader:    reads hidden inputs and checks guards;  pins: (leaf position, value) guards on numbers
+    reader:    reads hidden inputs and checks guards;  pins: (leaf position, value) guards on
+        numbers
     programs:  what has been derived from it, by mode
     """
 
@@ -233,7 +234,8 @@ def collect_results(trace: Trace, result: Any) -> tuple[Any, list[Any]]:
         if any(isinstance(x, Tracer) for x in getattr(leaf, "__dict__", {}).values()):
             path = pytree.leaf_paths(structure, "result")[k]
             raise TracingError(
-                f"{path} is a {type(leaf).__name__} that holds traced arrays: return a dict, tuple or "
+                f"{path} is a {type(leaf).__name__} that holds traced arrays: return a dict, tuple "
+                f"or "
                 "dataclass, or make the class known with gradc.register_pytree"
             )
         results.append(Result(-1, "static", leaf))

@@ -71,7 +71,8 @@ class Differentiated(Transform):
 
 
 def know_source(transform: Any) -> None:
-    """Tell the capture where the transformed function comes from, so that its closure is read anew."""
+    """Tell the capture where the transformed function comes from, so that its closure is read
+    anew."""
     context = control.current_context()
     if context is not None:
         capture = context.capture
@@ -88,14 +89,16 @@ def value_and_grad(
 ) -> Callable[..., Any]:
     """A function that returns (value, gradients) of a function with a scalar result.
 
-    argnums:     positional arguments to differentiate; an int, or a sequence (then a tuple of gradients)
+    argnums:     positional arguments to differentiate; an int, or a sequence (then a tuple of
+        gradients)
     has_aux:     `function` returns (value, aux); the result is ((value, aux), gradients)
-    holomorphic: complex in, complex out: gives f'(z). Without it the result must be real; the gradient for a
-                 complex z = x + iy is dL/dx + i dL/dy
+    holomorphic: complex in, complex out: gives f'(z). Without it the result must be real; the
+                 gradient for a complex z = x + iy is dL/dx + i dL/dy
     allow_int:   integer and other non-floating leaves get None instead of an error
 
-    Gradients have the structure, shapes and dtypes of the arguments; keyword arguments are not differentiated.
-    Raises TypeError for integer arguments and non-scalar results, TracingError for what cannot be traced.
+    Gradients have the structure, shapes and dtypes of the arguments; keyword arguments are not
+    differentiated. Raises TypeError for integer arguments and non-scalar results, TracingError for
+    what cannot be traced.
     """
     mode = GradientMode(checked_argnums(argnums), has_aux, holomorphic, allow_int)
     return Differentiated(function, mode)
@@ -108,6 +111,7 @@ def grad(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:
-    """As value_and_grad, but the function returns the gradients alone; with has_aux (gradients, aux)."""
+    """As value_and_grad, but the function returns the gradients alone; with has_aux (gradients,
+    aux)."""
     mode = GradientMode(checked_argnums(argnums), has_aux, holomorphic, allow_int, False)
     return Differentiated(function, mode)

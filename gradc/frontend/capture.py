@@ -1,9 +1,10 @@
 """Values that a traced function reaches through closures, globals and attributes.
 
-Nothing goes stale: arrays, NumPy numbers, floats and complexes become hidden inputs, read again at each call;
-bools, ints, strings, functions and other static values are guarded, so that a change traces again. Lists,
-tuples and dicts are copied with their arrays replaced, and guarded in length and keys. Other objects are
-static by identity; what is loaded from their attributes is treated by the same rules.
+Nothing goes stale: arrays, NumPy numbers, floats and complexes become hidden inputs, read again at
+    each call;
+bools, ints, strings, functions and other static values are guarded, so that a change traces again.
+Lists, tuples and dicts are copied with their arrays replaced, and guarded in length and keys. Other
+objects are static by identity; what is loaded from their attributes is treated by the same rules.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ MakeInput = Callable[[TensorType, str, bool, Any], Tracer]
 
 
 def is_trusted_module(name: str) -> bool:
-    """Is this a module whose attributes nobody changes: the standard library, NumPy, SciPy, gradc?"""
+    """Is this a module whose attributes nobody changes: the standard library, NumPy, SciPy,
+    gradc?"""
     root = name.partition(".")[0]
     return root in TRUSTED_MODULES or (root in sys.stdlib_module_names and root != "__main__")
 
@@ -264,7 +266,8 @@ class Capture:
                 same = all(a is b for a, b in zip(stand_in, snapshot))
             if not same:
                 raise TracingError(
-                    f"a {type(stand_in).__name__} that outlives the call was changed while tracing: "
+                    f"a {type(stand_in).__name__} that outlives the call was changed while "
+                    f"tracing: "
                     "the change would happen once, not at each call. Work on a copy "
                     "(dict(d), list(l)) and return it"
                 )

@@ -1,7 +1,7 @@
 """The staged operators: what the rewritten code (staging.py) calls.
 
-An operator looks at its values. Outside a trace, or with concrete values, it behaves as Python does; with
-traced values it emits IR, or refuses with the user's line.
+An operator looks at its values. Outside a trace, or with concrete values, it behaves as Python
+does; with traced values it emits IR, or refuses with the user's line.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class Operators:
         return capture.load(value, capture.child(capture.source_of(self.function), "global", name))
 
     def attribute(self, owner: Any, name: str) -> Any:
-        """`owner.name`. Properties of user classes are staged; attributes of objects that existed before
-        the call are captured."""
+        """`owner.name`. Properties of user classes are staged; attributes of objects that existed
+        before the call are captured."""
         context = current_context()
         if context is None or isinstance(owner, Tracer):
             return getattr(owner, name)
@@ -202,7 +202,7 @@ def stage_call(
         if context.capture.is_known(function.__self__):
             raise fence.outliving_container(function)
         return function(*args, **kwargs)
-    method = getattr(kind, "__call__", None)
+    method = kind.__call__ if callable(function) else None
     if isinstance(method, FunctionType) and context.is_rewritable(method.__module__):
         return stage_call(context, method, (function, *args), kwargs)
     return _call_library(context, function, args, kwargs)
@@ -274,7 +274,8 @@ def _load_defaults(
 
 
 def plain_function(function: Any) -> Any:
-    """The Python function inside an lru_cache, a Numba dispatcher or np.vectorize; None otherwise."""
+    """The Python function inside an lru_cache, a Numba dispatcher or np.vectorize; None
+    otherwise."""
     if isinstance(function, functools._lru_cache_wrapper):
         return function.__wrapped__
     if isinstance(function, np.vectorize) and function.signature is None:

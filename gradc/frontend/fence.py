@@ -1,6 +1,7 @@
 """What cannot be traced: one error each, with the user's line and what to write instead.
 
-A call that depends on the outside world would run once, while tracing, and never again: random numbers,
+A call that depends on the outside world would run once, while tracing, and never again: random
+    numbers,
 clocks, files, output. So would a store to something that outlives the call.
 """
 
@@ -23,34 +24,35 @@ _ONCE = "it would run once, while tracing, and not at each call"
 _PLAIN = "or run the function under gradc.disable_compile()"
 
 
-def _clock(name: str) -> str:
-    return f"{name} was called in a traced function: {_ONCE}. Pass the time as an argument"
+def _called(name: str, instead: str) -> str:
+    return f"{name} was called in a traced function: {_ONCE}. {instead}"
 
+
+_CLOCKS = (
+    "time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns",
+    "process_time", "process_time_ns", "sleep",
+)  # fmt: skip
+_OUTPUT = f"Remove it, {_PLAIN}"
+_LOADING = "Load outside and pass the arrays as arguments"
+_SAVING = "Return the array and save it outside"
+_TIME = "Pass the time as an argument"
 
 _REASONS: dict[Any, str] = {
-    print: f"print was called in a traced function: {_ONCE}. Remove it, {_PLAIN}",
-    warnings.warn: f"warnings.warn was called in a traced function: {_ONCE}. Remove it, {_PLAIN}",
-    builtins.open: f"open was called in a traced function: {_ONCE}. Read the file outside and pass "
-    "its contents as an argument",
-    builtins.input: f"input was called in a traced function: {_ONCE}. Pass its value as an argument",
-    os.urandom: f"os.urandom was called in a traced function: {_ONCE}. Pass its value as an argument",
-    np.load: f"np.load was called in a traced function: {_ONCE}. Load outside and pass the arrays as "
-    "arguments",
-    np.loadtxt: f"np.loadtxt was called in a traced function: {_ONCE}. Load outside and pass the "
-    "array as an argument",
-    np.save: f"np.save was called in a traced function: {_ONCE}. Return the array and save it outside",
-    np.savetxt: f"np.savetxt was called in a traced function: {_ONCE}. Return the array and save it "
-    "outside",
-    **{
-        getattr(time, name): _clock(f"time.{name}")
-        for name in ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic",
-                     "monotonic_ns", "process_time", "process_time_ns", "sleep")
-    },
-    datetime.datetime.now: _clock("datetime.now"),
-    datetime.datetime.utcnow: _clock("datetime.utcnow"),
-    datetime.datetime.today: _clock("datetime.today"),
-    datetime.date.today: _clock("date.today"),
-}  # fmt: skip
+    print: _called("print", _OUTPUT),
+    warnings.warn: _called("warnings.warn", _OUTPUT),
+    builtins.open: _called("open", "Read the file outside and pass its contents as an argument"),
+    builtins.input: _called("input", "Pass its value as an argument"),
+    os.urandom: _called("os.urandom", "Pass its value as an argument"),
+    np.load: _called("np.load", _LOADING),
+    np.loadtxt: _called("np.loadtxt", _LOADING),
+    np.save: _called("np.save", _SAVING),
+    np.savetxt: _called("np.savetxt", _SAVING),
+    **{getattr(time, name): _called(f"time.{name}", _TIME) for name in _CLOCKS},
+    datetime.datetime.now: _called("datetime.now", _TIME),
+    datetime.datetime.utcnow: _called("datetime.utcnow", _TIME),
+    datetime.datetime.today: _called("datetime.today", _TIME),
+    datetime.date.today: _called("date.today", _TIME),
+}
 
 _DETERMINISTIC = frozenset(("spawn", "bit_generator", "get_state", "__init__"))
 # Generators are known by the module of their class, so that none of these modules is imported here.
@@ -70,7 +72,8 @@ def refusal(function: Callable[..., Any]) -> str | None:
         if name in _DETERMINISTIC:
             return None
         return (
-            f"{_GENERATORS[home]}.{name} was called in a traced function: {_ONCE}, so every call would "
+            f"{_GENERATORS[home]}.{name} was called in a traced function: {_ONCE}, so every call "
+            f"would "
             "use the same numbers. Draw them outside and pass them as an argument"
         )
     module = getattr(function, "__module__", None) or ""
@@ -78,7 +81,8 @@ def refusal(function: Callable[..., Any]) -> str | None:
         return f"logging.{name} was called in a traced function: {_ONCE}. Remove it, {_PLAIN}"
     if isinstance(owner, Path) and name in ("read_text", "read_bytes", "write_text", "write_bytes"):
         return (
-            f"Path.{name} was called in a traced function: {_ONCE}. Read and write files outside the "
+            f"Path.{name} was called in a traced function: {_ONCE}. Read and write files outside "
+            f"the "
             "function"
         )
     try:
@@ -131,7 +135,8 @@ def rebound_name(name: str, kind: str) -> TracingError:
 def traced_condition(construct: str) -> TracingError:
     """The error of a condition that depends on traced values."""
     return TracingError(
-        f"{construct} on a traced value: the condition depends on array values, which are not known "
+        f"{construct} on a traced value: the condition depends on array values, which are not "
+        f"known "
         "while tracing. Compute both and choose with np.where(condition, a, b)"
         + (", np.logical_and / np.logical_or / np.logical_not" if "`" in construct else "")
         + "; or make the deciding argument static with gradc.compile(static_argnames=...)"
@@ -141,6 +146,7 @@ def traced_condition(construct: str) -> TracingError:
 def traced_format() -> TracingError:
     """The error of formatting a traced value into a string."""
     return TracingError(
-        "a traced value in an f-string: its number is not known while tracing. Return the value and "
+        "a traced value in an f-string: its number is not known while tracing. Return the value "
+        "and "
         f"format it outside, {_PLAIN}"
     )

@@ -1,7 +1,8 @@
 """Finding the syntax tree of a Python function from its code object.
 
-A file is parsed once. A `def` is found by its first line (that of its first decorator) and name; a lambda by
-the columns of its instructions (`co_positions`), so that two lambdas on one line are told apart.
+A file is parsed once. A `def` is found by its first line (that of its first decorator) and name; a
+lambda by the columns of its instructions (`co_positions`), so that two lambdas on one line are told
+apart.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ def _locate_lambda(code: CodeType, file: _File) -> Located | None:
         and (line, column) != (end_line, end_column)
     ]
     inside = [one for one in candidates if all(_contains(one.node, *span) for span in spans)]
-    # Of nested lambdas the innermost one that holds every instruction: an outer one also creates the inner.
+    # Of nested lambdas the innermost one that holds every instruction: an outer one also creates
+    # the inner.
     return max(inside, key=lambda one: one.node.col_offset, default=None) if spans else None
 
 

@@ -1,10 +1,10 @@
 """Where a captured value comes from, and the generated function that reads it again at each call.
 
-A `Source` is a path from the traced function ("its global `model`, attribute `w`") that can be followed at
-any later call. A `Reader` holds what a trace has read: each entry checks what the trace relied on (a
-guard) or yields an array or number that is an input of the program (a hidden input). It compiles to one
-Python function `read(function)`, which returns the hidden inputs, or the number of the first guard that
-no longer holds.
+A `Source` is a path from the traced function ("its global `model`, attribute `w`") that can be
+followed at any later call. A `Reader` holds what a trace has read: each entry checks what the trace
+relied on (a guard) or yields an array or number that is an input of the program (a hidden input).
+It compiles to one Python function `read(function)`, which returns the hidden inputs, or the number
+of the first guard that no longer holds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ class Source:
     """One step of a path.
 
     kind: 'root' the traced function; 'const' the object `key`; 'global' name `key`; 'free' closure
-          variable `key`; 'default' or 'kwdefault' of a function; 'attr' name `key`; 'item' key `key`
+          variable `key`; 'default' or 'kwdefault' of a function; 'attr' name `key`; 'item' key
+          `key`
     """
 
     kind: str
@@ -79,13 +80,15 @@ class Reader:
         self._compiled = None
 
     def check(self, source: Source, template: str, expected: str, **names: Any) -> None:
-        """Demand a condition of the value; `{v}` stands for it, other braces for entries of `names`."""
+        """Demand a condition of the value; `{v}` stands for it, other braces for entries of
+        `names`."""
         self.add(source)
         self.steps.append(Check(source, template, names, expected))
         self._compiled = None
 
     def input(self, source: Source, number: bool = False) -> int:
-        """Make the value (an array, or a number) an input of the program; its position among them."""
+        """Make the value (an array, or a number) an input of the program; its position among
+        them."""
         self.add(source)
         self.inputs.append((source, number))
         self._compiled = None

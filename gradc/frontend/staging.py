@@ -1,16 +1,16 @@
 """The rewrite of a user's function to staged operators (AST to AST).
 
-Calls, loads of free variables and globals, attribute loads, conditions, iterations, stores and formatted
-values go through an `Operators` object (control.py), which the rewritten function holds in a hidden cell.
-Everything else is left as it is, with its file name, lines and columns, so tracebacks and locations are the
-user's:
+Calls, loads of free variables and globals, attribute loads, conditions, iterations, stores and
+formatted values go through an `Operators` object (control.py), which the rewritten function holds
+in a hidden cell. Everything else is left as it is, with its file name, lines and columns, so
+tracebacks and locations are the user's:
 
     y = np.sin(w) if x.ndim else d["k"]
     y = __gradc__.call(__gradc__.attribute(__gradc__.load_global(np, "np"), "sin"), w)
         if __gradc__.truth(__gradc__.attribute(x, "ndim"), "a conditional expression") else d["k"]
 
-Stores keep their statement; the object stored into passes through `stored`, so every form of target works:
-`a.b, c[i] = v` becomes `__gradc__.stored(a, "b").b, __gradc__.stored(c, None)[i] = v`.
+Stores keep their statement; the object stored into passes through `stored`, so every form of target
+works: `a.b, c[i] = v` becomes `__gradc__.stored(a, "b").b, __gradc__.stored(c, None)[i] = v`.
 
 The rewritten function shares the original's globals, closure cells, defaults and name.
 """

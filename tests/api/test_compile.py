@@ -98,10 +98,10 @@ def cached_factor(n):
         (lambda x: np.sum(x * cached_factor(3)), lambda x: 6 * np.ones(3)),
         (lambda x: functools.reduce(lambda a, b: a + b, [x[0] * x[1], x[2]]),
          lambda x: np.array([x[1], x[0], 1])),
-        (lambda x: sum(map(lambda v: v * v, x)), lambda x: 2 * x),
+        (lambda x: sum(map(lambda v: v * v, x)), lambda x: 2 * x),  # noqa: C417
         (lambda x: sum(sorted([x[0], x[1]], key=lambda v: 0)), lambda x: np.array([1.0, 1, 0])),
         (lambda x: np.vectorize(lambda v: v * v)(x).sum(), lambda x: 2 * x),
-        (lambda x: (lambda *a, k: np.sum(a[0] * k))(*[x], **{"k": 2.0}),
+        (lambda x: (lambda *a, k: np.sum(a[0] * k))(*[x], **{"k": 2.0}),  # noqa: PIE804
          lambda x: 2 * np.ones(3)),
     ],
 )  # fmt: skip
@@ -151,7 +151,9 @@ def test_explain_before_the_first_call():
     assert "not called yet" in gradc.compile(energy).explain()
 
 
-@pytest.mark.parametrize("value", [2.5, 1.5 - 2j, np.float32(1.5), np.float64(2), True, np.int32(3)])
+@pytest.mark.parametrize(
+    "value", [2.5, 1.5 - 2j, np.float32(1.5), np.float64(2), True, np.int32(3)]
+)
 def test_numbers_as_arguments(value):
     compiled = gradc.compile(lambda x: x * 2)
     found, expected = compiled(value), value * 2

@@ -292,7 +292,7 @@ def test_two_names_of_one_array():
 
 def test_a_missing_captured_value_is_pythons_error():
     value = 1.0
-    compiled = gradc.compile(lambda x: x * value)
+    compiled = gradc.compile(lambda x: x * value)  # noqa: F821
     compiled(X)
     del value
     with pytest.raises(NameError, match="value"):

@@ -273,7 +273,6 @@ def test_a_change_behind_the_operators_back_is_found():
 
 def test_an_escaped_tracer():
 
-
     class Quiet:
         __slots__ = ("value",)
 

@@ -158,7 +158,7 @@ def local_import():
 
 def annotated():
     x: int = 3
-    y: "undefined_name"  # noqa: F821
+    y: "undefined_name"  # noqa: F821, UP037
     y = x
     return y
 
