@@ -37,12 +37,20 @@ def cases(dtypes: tuple[str, ...] | None = None, differentiable: bool = False) -
 
 
 def groups(size: int) -> list[Any]:
-    """(dtype name, operation names): all cases, up to `size` operations of one dtype at a time."""
+    """(dtype name, operation names): all cases, up to `size` operations of one dtype at a time.
+
+    Dtypes whose code differs from another's only in the width are marked slow.
+    """
     by_dtype: dict[str, list[str]] = {}
     for name, dtype in cases():
         by_dtype.setdefault(dtype, []).append(name)
     return [
-        pytest.param(dtype, names[k : k + size], id=f"{dtype}-{names[k]}")
+        pytest.param(
+            dtype,
+            names[k : k + size],
+            id=f"{dtype}-{names[k]}",
+            marks=[pytest.mark.slow] * (dtype in ("i16", "ui16", "ui32", "c64")),
+        )
         for dtype, names in by_dtype.items()
         for k in range(0, len(names), size)
     ]

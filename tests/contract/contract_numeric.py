@@ -86,11 +86,15 @@ _EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "floa
 _PARTS = {"complex64": "float32", "complex128": "float64"}
 
 
-def assert_close_in_ulps(found: np.ndarray, expected: np.ndarray, ulps: float, what: str) -> None:
+def assert_close_in_ulps(
+    found: np.ndarray, expected: np.ndarray, ulps: float, what: str, summed: bool = False
+) -> None:
     """Equal dtype, shape, NaNs and infinities; inexact values within `ulps` units in the last
     place.
 
-    The parts of a complex number are measured in units of its modulus.
+    The parts of a complex number are measured in units of its modulus, and the elements of a
+    `summed`
+    array in units of the largest: how much cancels depends on the order of the terms.
     """
     assert found.dtype == expected.dtype, f"{what}: dtype {found.dtype}, expected {expected.dtype}"
     assert found.shape == expected.shape, f"{what}: shape {found.shape}, expected {expected.shape}"
@@ -99,24 +103,24 @@ def assert_close_in_ulps(found: np.ndarray, expected: np.ndarray, ulps: float, w
         np.testing.assert_array_equal(found, expected, err_msg=what)
         return
     with np.errstate(all="ignore"):
-        if name in _PARTS:
-            unit = ulps * _EPSILON[_PARTS[name]]
-            size = np.abs(expected).astype(np.float64)
-            for part in (np.real, np.imag):
-                _assert_close(part(found), part(expected), unit, size, what)
-        else:
-            wide = expected.astype(np.float64)
-            _assert_close(found.astype(np.float64), wide, ulps * _EPSILON[name], abs(wide), what)
+        is_complex = name in _PARTS
+        unit = ulps * _EPSILON[_PARTS.get(name, name)]
+        size = np.abs(expected).astype(np.float64)
+        size = np.where(np.isfinite(size), size, 0)
+        if summed:
+            size = np.full_like(size, np.max(size, initial=0))
+        for part in (np.real, np.imag) if is_complex else (np.asarray,):
+            got, want = part(found).astype(np.float64), part(expected).astype(np.float64)
+            _assert_close(got, want, unit * size, what)
 
 
-def _assert_close(found: Any, expected: Any, unit: float, size: Any, what: str) -> None:
+def _assert_close(found: Any, expected: Any, allowed: Any, what: str) -> None:
     np.testing.assert_array_equal(np.isnan(found), np.isnan(expected), err_msg=f"{what}: NaN")
     infinite = np.isinf(expected)
     np.testing.assert_array_equal(found[infinite], expected[infinite], err_msg=f"{what}: inf")
     finite = np.isfinite(expected)
-    allowed = unit * np.where(np.isfinite(size), size, 0)[finite]
-    got, want = found[finite].astype(np.float64), expected[finite].astype(np.float64)
-    excess = np.abs(got - want) - allowed
+    got, want = found[finite], expected[finite]
+    excess = np.abs(got - want) - allowed[finite]
     if np.max(excess, initial=0) > 0:
         worst = np.argmax(excess)
         raise AssertionError(f"{what}: got {got[worst]!r}, expected {want[worst]!r}")
