@@ -49,7 +49,7 @@ def groups(size: int) -> list[Any]:
             dtype,
             names[k : k + size],
             id=f"{dtype}-{names[k]}",
-            marks=[pytest.mark.slow] * (dtype in ("i16", "ui16", "ui32", "c64")),
+            marks=[pytest.mark.slow] * (dtype in ("i16", "ui16", "ui32")),
         )
         for dtype, names in by_dtype.items()
         for k in range(0, len(names), size)

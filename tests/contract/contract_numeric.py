@@ -89,12 +89,10 @@ _PARTS = {"complex64": "float32", "complex128": "float64"}
 def assert_close_in_ulps(
     found: np.ndarray, expected: np.ndarray, ulps: float, what: str, summed: bool = False
 ) -> None:
-    """Equal dtype, shape, NaNs and infinities; inexact values within `ulps` units in the last
-    place.
+    """Equal dtype, shape, NaNs and infinities; inexact values within `ulps` in the last place.
 
     The parts of a complex number are measured in units of its modulus, and the elements of a
-    `summed`
-    array in units of the largest: how much cancels depends on the order of the terms.
+    `summed` array in units of the largest: how much cancels depends on the order of the terms.
     """
     assert found.dtype == expected.dtype, f"{what}: dtype {found.dtype}, expected {expected.dtype}"
     assert found.shape == expected.shape, f"{what}: shape {found.shape}, expected {expected.shape}"

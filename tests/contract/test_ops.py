@@ -36,8 +36,8 @@ from gradc.ir.verify import verify
 WIDE = ("f64", "c128")
 NATIVE_GROUP = 8
 # Lowering classes that only move elements, or compare them, are exact.
-NATIVE_ULPS = {"shape": 0, "index": 0, "creation": 0, "argreduce": 0}
-SUMMING = ("reduce", "scan", "contract", "composite")
+NATIVE_ULPS = dict.fromkeys(("shape", "index", "gather", "store", "creation", "argreduce"), 0)
+SUMMING = ("reduce", "scan", "contract")
 
 
 def smooth_samples(name: str, dtype: str) -> list[Any]:
