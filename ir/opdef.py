@@ -107,6 +107,9 @@ class Op(Operation):
     cost: ClassVar[int] = 1  # arithmetic operations an element
     finite_slope: ClassVar[bool] = False  # its vjp multiplies by finite factors only (linear ops)
     finite_slope_at: ClassVar[Any] = None  # finite_slope_at(op, k): that, for operand k of this op
+    tame: ClassVar[bool] = False  # finite operands give finite results and slopes (overflow aside)
+    branches: ClassVar[bool] = False  # its masks part branches of the program, as numpy.where does
+    repeats: ClassVar[bool] = False  # an operand element may stand at several places of the result
     linear: ClassVar[bool] = False  # in all its floating and complex operands together
     lowering: ClassVar[str] = ""  # the lowering class: "elementwise", "reduce", ...
     commutative: ClassVar[bool] = False

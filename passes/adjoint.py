@@ -10,7 +10,8 @@ whatever `value` is there. Masks start at operations with a `masked_vjp` (select
 at partial reads (slice, gather), whose operand is live only where it was read.
 - Elementwise rules and reductions work on the unmasked value and keep `live`.
 - Rules that only move and add elements move `live` by running over booleans (masks.py).
-- A contraction takes the masked value, and its operands zeroed where nothing live meets them.
+- A contraction takes the masked value. Where branches were parted, and an operand may be infinite
+  or NaN, it is zeroed where nothing live meets it; other masks end here.
 - Every other rule gets the masked value.
 A mask is kept only where activity.py finds that it matters, and gradients at the end have it
 applied.
@@ -36,11 +37,15 @@ from gradc.passes.masks import Mask, MaskBuilder, NoMask
 
 @dataclass(frozen=True, slots=True)
 class Cotangent:
-    """clean: `value` is zero already wherever `live` is false."""
+    """clean: `value` is zero already wherever `live` is false
+    branch: `live` comes from an operation that parts branches (numpy.where), not from a maximum or
+        a partial read, so that it is worth keeping through contractions
+    """
 
     value: Value
     live: Value | None = None
     clean: bool = True
+    branch: bool = False
 
 
 class _View:
@@ -115,7 +120,7 @@ class Reverse:
             self._elementwise(op, active, only)
         elif op.lowering == "reduce":
             self._reduction(op, active, only)
-        elif op.lowering == "contract" and only.live is not None:
+        elif op.lowering == "contract" and only.branch and self._any_suspect(op):
             self._contraction(op, active, only)
         elif op.finite_slope and op.lowering not in ("scan", "contract", "opaque"):
             self._moves(op, active, only)
@@ -145,14 +150,14 @@ class Reverse:
         """Any rule, on cotangents with their masks applied."""
         for k, entry in enumerate(self._rule(op, rule or op.vjp, self.b, gs)):
             if active[k]:
-                self._deliver(op, k, entry, None)
+                self._deliver(op, k, entry, None, False)
 
     def _elementwise(self, op: Any, active: Sequence[bool], g: Cotangent) -> None:
         """Element by element: what is garbage stays at its place, outside `live`."""
         rule = op.vjp if op.masked_vjp is None else op.masked_vjp
         for k, entry in enumerate(self._rule(op, rule, self.b, [g.value])):
             if active[k]:
-                self._deliver(op, k, entry, g.live)
+                self._deliver(op, k, entry, g.live, g.branch)
 
     def _reduction(self, op: Any, active: Sequence[bool], g: Cotangent) -> None:
         """The rule spreads the cotangent over the reduced axes; so does `live`."""
@@ -165,28 +170,33 @@ class Reverse:
             live = self.b.broadcast(live, shape=shape, dims=kept)
         for k, entry in enumerate(entries):
             if active[k]:
-                self._deliver(op, k, entry, live)
+                self._deliver(op, k, entry, live, g.branch)
+
+    def _any_suspect(self, op: Any) -> bool:
+        return any(value in self.activity.suspect for value in op.operands)
 
     def _contraction(self, op: Any, active: Sequence[bool], g: Cotangent) -> None:
-        """No infinity may meet a dead element, so each operand is zeroed where its cotangent is
-        dead:
-        exactly there it meets no live one."""
+        """No infinity may meet a dead element: operands are zeroed where their cotangent is dead.
+
+        Exactly there they meet no live element.
+        """
         masks = MaskBuilder(self.b)
         found = self._rule(op, op.vjp, masks, [Mask(g.value.type, None, g.live)])
         operands = [
-            value if mask.value is None else self._select(mask.value, value)
+            self._select(mask.value, value) if value in self.activity.suspect else value
             for value, mask in zip(op.operands, found)
         ]
         view = _View(op, operands)
         for k, entry in enumerate(self._rule(view, op.vjp, self.b, [self._selected(g)])):
             if active[k]:
-                self._deliver(op, k, entry, found[k].value)
+                self._deliver(op, k, entry, found[k].value, True)
 
     def _moves(self, op: Any, active: Sequence[bool], g: Cotangent) -> None:
         """A linear rule that moves and adds elements."""
-        if not any(a and v in self.activity.exposed for a, v in zip(active, op.operands)):
+        if not self._mask_matters(op, active, g):
             self._plain(op, active, [self._selected(g)])
             return
+        branch = g.branch or op.branches
         masks = MaskBuilder(self.b)
         start = Mask(g.value.type, True) if g.live is None else Mask(g.value.type, None, g.live)
         try:
@@ -202,32 +212,43 @@ class Reverse:
                 continue
             live = lives[k]
             if isinstance(entry, Accumulate):
-                self._accumulate(op, k, entry, (masks, live))
+                self._accumulate(op, k, entry, (masks, live), branch)
             elif live.known is not False:
                 self._check(op, k, entry)
                 clean = selected or g.clean
-                self._contribute(op.operands[k], Cotangent(entry, live.value, clean))
+                self._contribute(op.operands[k], Cotangent(entry, live.value, clean, branch))
+
+    def _mask_matters(self, op: Any, active: Sequence[bool], g: Cotangent) -> bool:
+        """Whether to keep the mask of `g`, or to start one where the operation reads a part."""
+        if g.live is None:
+            kept = self.activity.singular
+        elif op.repeats and not g.branch:
+            return False
+        else:
+            kept = self.activity.exposed
+        return any(a and v in kept for a, v in zip(active, op.operands))
 
     # ------------------------------------------------------------------------------ contributions
 
-    def _deliver(self, op: Any, k: int, entry: Any, live: Value | None) -> None:
+    def _deliver(self, op: Any, k: int, entry: Any, live: Value | None, branch: bool) -> None:
         """Add a rule's answer for operand k, live where `live` and the answer's own mask hold."""
         if entry is None:
             return
         if isinstance(entry, Accumulate):
             if live is not None:
                 raise IRError(f"{op.name}: an elementwise rule cannot accumulate", op)
-            self._accumulate(op, k, entry, None)
+            self._accumulate(op, k, entry, None, False)
             return
         clean = live is None
         if isinstance(entry, tuple):
             entry, own = entry
             live = own if live is None else self.b.logical_and(live, own)
             clean = False
+            branch = branch or op.branches
         self._check(op, k, entry)
-        self._contribute(op.operands[k], Cotangent(entry, live, clean))
+        self._contribute(op.operands[k], Cotangent(entry, live, clean, branch))
 
-    def _accumulate(self, op: Any, k: int, entry: Accumulate, masks: Any) -> None:
+    def _accumulate(self, op: Any, k: int, entry: Accumulate, masks: Any, branch: bool) -> None:
         operand = op.operands[k]
         running = self.cotangents.get(operand)
         value = self.b.zeros(operand.type) if running is None else self._selected(running)
@@ -243,7 +264,7 @@ class Reverse:
             live = move.add(builder, before).value
         added = entry.add(self.b, value)
         self._check(op, k, added)
-        self.cotangents[operand] = Cotangent(added, live)
+        self.cotangents[operand] = Cotangent(added, live, branch=branch)
 
     def _contribute(self, value: Value, new: Cotangent) -> None:
         old = self.cotangents.get(value)
@@ -251,14 +272,16 @@ class Reverse:
             self.cotangents[value] = new
         elif old.live is not None and old.live is new.live:
             total = self.b.add(old.value, new.value)
-            self.cotangents[value] = Cotangent(total, old.live, old.clean and new.clean)
+            clean, branch = old.clean and new.clean, old.branch or new.branch
+            self.cotangents[value] = Cotangent(total, old.live, clean, branch)
         elif old.live is not None and new.live is not None and _opposite(old.live, new.live):
             # One of the two everywhere, as in the two branches of a select: no sum is needed.
             chosen = self.b.select(old.live, old.value, new.value)
             self.cotangents[value] = Cotangent(chosen)
         else:
             total = self.b.add(self._selected(old), self._selected(new))
-            self.cotangents[value] = Cotangent(total, self._either(value, old.live, new.live))
+            live = self._either(value, old.live, new.live)
+            self.cotangents[value] = Cotangent(total, live, branch=old.branch or new.branch)
 
     def _either(self, value: Value, one: Value | None, other: Value | None) -> Value | None:
         if one is None or other is None or value not in self.activity.exposed:

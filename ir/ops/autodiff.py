@@ -16,6 +16,7 @@ from gradc.ir.types import ARRAY_DTYPES
 class StopGradient(Elementwise, name="ad.stop_gradient"):
     """x itself, as a constant for every derivative. Any array dtype."""
 
+    tame = True
     infer = same_type(ARRAY_DTYPES)
     vjp = NOT_DIFFERENTIABLE
     cost = 0

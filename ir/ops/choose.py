@@ -26,6 +26,7 @@ class Select(Elementwise, name="nd.select"):
     """x where the condition holds, else y: numpy.where. The condition is i1 of the operands'
     shape."""
 
+    branches = True
     scalar = "select"
     finite_slope = True
     linear = True

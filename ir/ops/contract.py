@@ -29,6 +29,7 @@ class DotGeneral(Contract, name="nd.dot_general"):
     those of x.
     """
 
+    tame = True
     samples: Any
 
     def infer(x: Any, y: Any, *, contract: Any, batch: Any = ((), ())) -> TensorType:

@@ -108,6 +108,7 @@ class Sub(Elementwise, name="nd.sub"):
 class Mul(Elementwise, name="nd.mul"):
     """Product x * y. Numbers. dx = g conj(y), dy = g conj(x)."""
 
+    tame = True
     infer = same_type(NUMBERS, 2)
     evaluate = np.multiply
     scalar = "mul"
@@ -228,6 +229,7 @@ class Neg(Elementwise, name="nd.neg"):
 class Abs(Elementwise, name="nd.abs"):
     """Absolute value; of a complex number its modulus, a real result. Numbers. Slope 0 at 0."""
 
+    tame = True
     evaluate = np.absolute
     serves = ("builtins.abs", "math.fabs")
     scalar = "abs"
@@ -252,6 +254,7 @@ class Sign(Elementwise, name="nd.sign"):
     Real: piecewise constant, no gradient. Complex: dz = (g - s Re(conj(s) g)) / |z|, and 0 at 0.
     """
 
+    tame = True
     infer = same_type(NUMBERS)
     evaluate = np.sign
     scalar = "sign"
@@ -275,6 +278,7 @@ class Sign(Elementwise, name="nd.sign"):
 class Copysign(Elementwise, name="nd.copysign"):
     """|x| with the sign of y. Floating. dx = g sign(x) copysign(1, y), 0 at x = 0; none in y."""
 
+    tame = True
     infer = same_type(FLOATS, 2)
     evaluate = np.copysign
     serves = ("math.copysign",)

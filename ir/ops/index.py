@@ -153,6 +153,7 @@ class Scatter(Index, name="nd.scatter"):
     g, dv = g there.
     """
 
+    branches = True
     finite_slope = True
     linear = True
     samples = Samples(_scatter_samples, ARRAY_DTYPES)

@@ -26,6 +26,7 @@ class Hypot(Elementwise, name="nd.hypot"):
     """sqrt(x^2 + y^2), without overflow. Floating. dx = g x / z, dy = g y / z, both 0 at the
     origin."""
 
+    tame = True
     infer = same_type(FLOATS, 2)
     evaluate = np.hypot
     scalar = "hypot"
@@ -45,6 +46,7 @@ class Arctan2(Elementwise, name="nd.arctan2"):
     With r = hypot(x, y): dy = g x / r^2, dx = -g y / r^2, both 0 at the origin.
     """
 
+    tame = True
     infer = same_type(FLOATS, 2)
     evaluate = np.arctan2
     serves = ("math.atan2",)
@@ -73,6 +75,7 @@ class LogAddExp(Elementwise, name="nd.logaddexp"):
     """log(exp(x) + exp(y)), without overflow. Floating. dx = g sigmoid(x - y), dy = g sigmoid(y -
     x)."""
 
+    tame = True
     infer = same_type(FLOATS, 2)
     evaluate = np.logaddexp
     scalar = "logaddexp"
@@ -88,6 +91,7 @@ class LogAddExp(Elementwise, name="nd.logaddexp"):
 class LogAddExp2(Elementwise, name="nd.logaddexp2"):
     """log2(2**x + 2**y), without overflow. Floating. dx = g 2**x / (2**x + 2**y), dy alike."""
 
+    tame = True
     infer = same_type(FLOATS, 2)
     evaluate = np.logaddexp2
     cost = 45

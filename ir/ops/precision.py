@@ -122,6 +122,7 @@ class Convert(Elementwise, name="nd.convert"):
 class Floor(Elementwise, name="nd.floor"):
     """The largest integral value not above x. Floating. Piecewise constant: no gradient."""
 
+    tame = True
     infer = same_type(FLOATS)
     evaluate = np.floor
     scalar = "floor"
@@ -132,6 +133,7 @@ class Floor(Elementwise, name="nd.floor"):
 class Ceil(Elementwise, name="nd.ceil"):
     """The smallest integral value not below x. Floating. Piecewise constant: no gradient."""
 
+    tame = True
     infer = same_type(FLOATS)
     evaluate = np.ceil
     scalar = "ceil"
@@ -142,6 +144,7 @@ class Ceil(Elementwise, name="nd.ceil"):
 class Trunc(Elementwise, name="nd.trunc"):
     """x without its fraction. Floating. Piecewise constant: no gradient."""
 
+    tame = True
     infer = same_type(FLOATS)
     evaluate = np.trunc
     serves = ("numpy.fix",)
@@ -153,6 +156,7 @@ class Trunc(Elementwise, name="nd.trunc"):
 class Rint(Elementwise, name="nd.rint"):
     """The nearest integral value, halves to even. Floating. Piecewise constant: no gradient."""
 
+    tame = True
     infer = same_type(FLOATS)
     evaluate = np.rint
     scalar = "rint"

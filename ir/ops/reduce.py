@@ -180,6 +180,7 @@ class ReduceProd(Reduce, name="nd.reduce_prod"):
     x.
     """
 
+    tame = True
     infer = reduced(NUMBERS)
     combine = "mul"
     evaluate = accumulate_wide(lambda x, axis: np.prod(x, axis=axis, dtype=x.dtype))
@@ -212,6 +213,7 @@ class ReduceProd(Reduce, name="nd.reduce_prod"):
 class _Extremum(Reduce):
     """What reduce_max and reduce_min share: tied elements get equal shares of g."""
 
+    tame = True
     def masked_vjp(b, op, g):
         (x,) = op.operands
         if not x.type.dtype.is_inexact:

@@ -112,6 +112,7 @@ class CumProd(Scan, name="nd.cumprod"):
     x_i, a linear recurrence against the direction of the scan; nothing is divided.
     """
 
+    tame = True
     infer = _along(NUMBERS)
     combine = "mul"
     evaluate = _scan(lambda x: np.multiply.accumulate(x, axis=0, dtype=x.dtype), 1)
@@ -163,6 +164,7 @@ class LinearScan(Scan, name="nd.linear_scan"):
     scan: dx_i = g_i + conj(a_{i+1}) dx_{i+1}, da_i = dx_i conj(y_{i-1}).
     """
 
+    tame = True
     infer = _along(INEXACT, 2)
     evaluate = _scan(_recur, 0)
     samples = Samples(lambda rng, dtype: _cases(rng, dtype, 2, -1.5, 1.5), INEXACT)

@@ -64,6 +64,7 @@ class Broadcast(Shape, name="nd.broadcast"):
     gradc where a broadcast is undone: dx is the sum of g over the repeated axes.
     """
 
+    repeats = True
     def infer(x: Any, *, shape: tuple[Any, ...], dims: tuple[int, ...]) -> TensorType:
         expect_tensor(x)
         expect_shape(shape)

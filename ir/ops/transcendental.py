@@ -128,6 +128,7 @@ class Log1p(Elementwise, name="nd.log1p"):
 class Sin(Elementwise, name="nd.sin"):
     """Sine. dx = g conj(cos x). Floating and complex."""
 
+    tame = True
     infer = same_type(INEXACT)
     evaluate = np.sin
     serves = ("math.sin",)
@@ -142,6 +143,7 @@ class Sin(Elementwise, name="nd.sin"):
 class Cos(Elementwise, name="nd.cos"):
     """Cosine. dx = -g conj(sin x). Floating and complex."""
 
+    tame = True
     infer = same_type(INEXACT)
     evaluate = np.cos
     serves = ("math.cos",)
@@ -198,6 +200,7 @@ class Arccos(Elementwise, name="nd.arccos"):
 class Arctan(Elementwise, name="nd.arctan"):
     """Inverse tangent. dx = g / conj(1 + x^2). Floating and complex."""
 
+    tame = True
     infer = same_type(INEXACT)
     evaluate = np.arctan
     serves = ("math.atan",)
@@ -240,6 +243,7 @@ class Cosh(Elementwise, name="nd.cosh"):
 class Tanh(Elementwise, name="nd.tanh"):
     """Hyperbolic tangent. dx = g conj(1 - z^2). Floating and complex."""
 
+    tame = True
     infer = same_type(INEXACT)
     evaluate = np.tanh
     serves = ("math.tanh",)
@@ -254,6 +258,7 @@ class Tanh(Elementwise, name="nd.tanh"):
 class Arcsinh(Elementwise, name="nd.arcsinh"):
     """Inverse hyperbolic sine. dx = g / conj(sqrt(x^2 + 1)). Floating and complex."""
 
+    tame = True
     infer = same_type(INEXACT)
     evaluate = np.arcsinh
     serves = ("math.asinh",)
@@ -301,6 +306,7 @@ class Arctanh(Elementwise, name="nd.arctanh"):
 class Sigmoid(Elementwise, name="nd.sigmoid"):
     """The logistic function 1 / (1 + exp(-x)), without overflow. Floating. dx = g z (1 - z)."""
 
+    tame = True
     infer = same_type(FLOATS)
     serves = ("scipy.special.expit",)
     cost = 25
@@ -324,6 +330,7 @@ class Sigmoid(Elementwise, name="nd.sigmoid"):
 class Softplus(Elementwise, name="nd.softplus"):
     """log(1 + exp(x)), without overflow. Floating. dx = g sigmoid(x)."""
 
+    tame = True
     infer = same_type(FLOATS)
     cost = 45
     samples = wrong_dtype(floats(-4, 4, 1, FLOATS), i1)
@@ -360,6 +367,7 @@ def _bell(b: Any, x: Any) -> Any:
 class Erf(Elementwise, name="nd.erf"):
     """The error function. Floating. dx = g 2 / sqrt(pi) exp(-x^2)."""
 
+    tame = True
     infer = same_type(FLOATS)
     evaluate = _special("erf")
     serves = ("scipy.special.erf", "math.erf")
@@ -374,6 +382,7 @@ class Erf(Elementwise, name="nd.erf"):
 class Erfc(Elementwise, name="nd.erfc"):
     """1 - erf(x), accurate for large x. Floating. dx = -g 2 / sqrt(pi) exp(-x^2)."""
 
+    tame = True
     infer = same_type(FLOATS)
     evaluate = _special("erfc")
     serves = ("scipy.special.erfc", "math.erfc")
