@@ -31,15 +31,17 @@ _FORMATS = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}
 
 
 def string_text(value: str) -> str:
-    """A quoted MLIR string: UTF-8, everything but printable ASCII as two hexadecimal digits."""
+    """A quoted MLIR string; quotes and what is not printable as hexadecimal digits of its UTF-8."""
+    if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
+        return f'"{value}"'
     out = []
-    for byte in value.encode("utf-8", "surrogatepass"):
-        if byte == 0x5C:
+    for character in value:
+        if character == "\\":
             out.append("\\\\")
-        elif 0x20 <= byte < 0x7F and byte != 0x22:
-            out.append(chr(byte))
+        elif character.isprintable() and character != '"':
+            out.append(character)
         else:
-            out.append(f"\\{byte:02X}")
+            out += [f"\\{byte:02X}" for byte in character.encode("utf-8", "surrogatepass")]
     return '"' + "".join(out) + '"'
 
 

@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _UNFIT = re.compile(r"[^A-Za-z0-9_$.]")
+_FIT = re.compile(r"_*[A-Za-z]")  # a hint of letters other than A to Z is none: it would be ____
 _COUNTED = re.compile(r"(.*?)_(\d+)\Z")
 
 
@@ -57,13 +58,12 @@ class _Names:
         return found
 
     def _new(self, value: Value) -> str:
-        hint = value.hint
-        if not hint and isinstance(value.owner, Block):
+        hint = _UNFIT.sub("_", value.hint)
+        if not _FIT.match(hint):
+            if not isinstance(value.owner, Block):
+                self.next_number += 1
+                return str(self.next_number - 1)
             hint = f"arg{value.index}"
-        hint = _UNFIT.sub("_", hint)
-        if not hint or not (hint[0].isalpha() or hint[0] == "_") or not hint.strip("_"):
-            self.next_number += 1
-            return str(self.next_number - 1)
         if hint in self.used:
             counted = _COUNTED.match(hint)
             base = counted[1] if counted and counted[1] else hint

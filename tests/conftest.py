@@ -1,4 +1,4 @@
-"""Shared set-up. Its place also puts this folder on the path, so that tests import `mlir_readers`."""
+"""Shared set-up. Its place also puts this folder on the path: tests import `mlir_readers`."""
 
 import tempfile
 

@@ -46,7 +46,7 @@ def read_with_mlir_opt(*texts: str) -> str:
 
 
 def assert_readable(*texts: str) -> None:
-    """Each text is MLIR: xDSL reads it, and mlir-opt reads and verifies it where it is installed."""
+    """Each text is MLIR: xDSL reads it; mlir-opt, where installed, reads and verifies it."""
     for text in texts:
         read_with_xdsl(text)
     if texts and mlir_opt():

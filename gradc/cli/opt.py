@@ -221,7 +221,7 @@ def read_text(file: str) -> tuple[str, str]:
     """The text of a file, and its name for messages; ClickException when it cannot be read."""
     try:
         if file == "-":
-            return click.get_binary_stream("stdin").read().decode("utf-8"), "<stdin>"
+            return sys.stdin.buffer.read().decode("utf-8"), "<stdin>"
         with open(file, encoding="utf-8", newline="") as stream:
             return stream.read(), file
     except OSError as error:

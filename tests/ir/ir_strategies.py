@@ -64,7 +64,7 @@ def arrays(draw: Any) -> np.ndarray:
     if draw(st.booleans()):
         shape, count = (draw(st.integers(90, 120)),), 0
         count = shape[0]
-    if dtype == bool:
+    if dtype.kind == "b":
         array = draw(hnp.arrays(bool, shape))
     else:
         data = draw(st.binary(min_size=count * dtype.itemsize, max_size=count * dtype.itemsize))
@@ -115,6 +115,9 @@ attributes = st.recursive(
     ),
     max_leaves=6,
 )
+# What file names and roles are made of; xDSL takes no escapes in locations.
+_paths = st.from_regex(r"[A-Za-zé0-9_/. -]{1,8}", fullmatch=True)
+places = st.builds(Location, _paths, st.integers(0, 999), st.integers(0, 99), _paths)
 locations = st.one_of(
     st.just(Location()),
     st.builds(Location, texts.filter(bool), st.integers(0, 999), st.integers(0, 99), texts),
@@ -136,7 +139,7 @@ def modules(draw: Any) -> ModuleOp:
         function = FuncOp.build(f"f{k}", [type] * count, [draw(hints) for _ in range(count)])
         values = list(function.args)
         for _ in range(draw(st.integers(0, 6))):
-            b = Builder(function.body, draw(locations))
+            b = Builder(function.body, draw(places))
             x, y = draw(st.sampled_from(values)), draw(st.sampled_from(values))
             kind = draw(st.integers(0, 3))
             if kind == 0:
