@@ -132,7 +132,7 @@ def test_an_empty_file() -> None:
 
 
 def test_a_truncated_file() -> None:
-    message = "<stdin>:3:17: expected ')' at the end of the operands, got the end of the file"
+    message = "<stdin>:3:19: expected ')' at the end of the operands, got the end of the file"
     refused(gradc("opt", "-", text=GOOD.partition("%x)")[0] + "%x"), message)
 
 
