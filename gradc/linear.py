@@ -42,7 +42,8 @@ def vjp(
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         extra = result_leaves(bound.traced, cotangent, "cotangent")
-        return run(bound, mode, extra)  # type: ignore[no-any-return]
+        found: tuple[Any, ...] = run(bound, mode, extra)
+        return found
 
     return out, pullback
 

@@ -262,7 +262,7 @@ def gradient_trees(traced: Traced, argnums: Sequence[int], first: int) -> list[A
 def tangent_tree(traced: Traced) -> Any:
     """The tree of the results' tangents, which follow the values; None for other leaves."""
     returned = traced.function.returned
-    number = {}
+    number: dict[int, int] = {}
     for k, value in enumerate(returned):
         if value.type.dtype.is_inexact:
             number[k] = len(returned) + len(number)

@@ -77,7 +77,10 @@ def register_pytree(
         children = tuple(children)
         return children, static, tuple(range(len(children)))
 
-    optree.register_pytree_node(cls, flatten_node, unflatten, namespace=NAMESPACE)
+    def unflatten_node(static: Any, children: Iterable[Any]) -> Any:
+        return unflatten(static, tuple(children))
+
+    optree.register_pytree_node(cls, flatten_node, unflatten_node, namespace=NAMESPACE)
     _registered.add(cls)
     return cls
 
@@ -109,7 +112,7 @@ def _register_dataclass(cls: type) -> None:
 
     def unflatten_node(metadata: Any, children: Iterable[Any]) -> Any:
         entries, static = metadata
-        node = object.__new__(cls)
+        node: Any = object.__new__(cls)
         for name, value in zip(entries, children):
             object.__setattr__(node, name, value)
         for name, _, value in static:

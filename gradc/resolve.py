@@ -91,6 +91,8 @@ def resolve(function: Any) -> Resolved:
         inner = resolve(function.func)
         args, keywords = (*inner.args, *function.args), {**inner.keywords, **function.keywords}
         return Resolved(inner.engine, inner.function, args, keywords)
+    if kind is staticmethod:
+        return resolve(function.__func__)
     plain = plain_function(function)
     if plain is not None:
         return resolve(plain)

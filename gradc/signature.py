@@ -13,6 +13,7 @@ import dataclasses
 import enum
 import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class Leaf:
 
     kind: str
     type: TensorType | None
-    python: type
+    python: Any
     value: Any = None
 
     @property
@@ -254,9 +255,13 @@ def analyse(
     leaves, structure = pytree.flatten((args, kwargs))
     kinds = []
     for k, leaf in enumerate(leaves):
-        kind, leaves[k] = classify(leaf, lambda k=k: leaf_paths(structure, names)[k])
+        kind, leaves[k] = classify(leaf, partial(_leaf_path, structure, names, k))
         kinds.append(kind)
     return Call(structure, tuple(kinds), leaves, names)
+
+
+def _leaf_path(structure: pytree.Structure, names: Sequence[str], position: int) -> str:
+    return leaf_paths(structure, names)[position]
 
 
 # ------------------------------------------------------------------------ the generated matcher

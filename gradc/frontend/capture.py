@@ -1,6 +1,6 @@
 """Values that a traced function reaches through closures, globals and attributes.
 
-Nothing goes stale: arrays, NumPy numbers, floats and complexes become hidden inputs, read again at
+Nothing goes stale: arrays, floats and complexes (NumPy's too) become hidden inputs, read again at
     each call;
 bools, ints, strings, functions and other static values are guarded, so that a change traces again.
 Lists, tuples and dicts are copied with their arrays replaced, and guarded in length and keys. Other
@@ -25,7 +25,10 @@ from gradc.ir.types import TensorType, from_numpy, type_of
 
 # A longer list of plain numbers is compared as a whole rather than made of single hidden inputs.
 _MOST_NUMBERS = 64
-_VALUE_TYPES = (bool, int, str, bytes, type(None), enum.Enum, np.dtype, slice, range, CodeType)
+_VALUE_TYPES = (
+    bool, int, str, bytes, type(None), np.integer, np.bool_, enum.Enum, np.dtype, slice, range,
+    CodeType,
+)  # fmt: skip
 _CONTAINERS = (list, tuple, dict, collections.OrderedDict)
 TRUSTED_MODULES = frozenset(("numpy", "scipy", "numba", "llvmlite", "optree", "gradc", "ml_dtypes"))
 
@@ -93,7 +96,7 @@ class Capture:
         kind = type(value)
         if isinstance(value, np.ndarray):
             return self._array(value, source)
-        if kind in (float, complex) or isinstance(value, np.number | np.bool_):
+        if kind in (float, complex) or isinstance(value, np.inexact):
             return self._number(value, source)
         if isinstance(value, _VALUE_TYPES):
             return self._guarded(value, source)

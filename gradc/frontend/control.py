@@ -227,9 +227,13 @@ def _stage_function(
         return _call_library(context, function, args, kwargs)
     _load_defaults(context, function, args, kwargs)
     new = staged(function, Operators)
-    if new is None:
+    if new is not None:
+        return new(*args, **kwargs)
+    try:
         return function(*args, **kwargs)
-    return new(*args, **kwargs)
+    except TracingError as error:
+        error.message += fence.without_source(function.__name__)
+        raise
 
 
 def _module_of(function: Any) -> str:
@@ -296,11 +300,11 @@ def _construct(context: Context, cls: type, args: tuple[Any, ...], kwargs: dict[
     numba = sys.modules.get("numba")
     if numba is not None and cls is numba.prange:
         return range(*args)
-    init = cls.__init__
+    init = getattr(cls, "__init__", None)
     plain = type(cls) is type and cls.__new__ is object.__new__ and isinstance(init, FunctionType)
     if not plain or not context.is_rewritable(cls.__module__):
         return _call_library(context, cls, args, kwargs)
-    instance = object.__new__(cls)
+    instance: Any = object.__new__(cls)
     stage_call(context, init, (instance, *args), kwargs)
     return instance
 

@@ -143,6 +143,14 @@ def traced_condition(construct: str) -> TracingError:
     )
 
 
+def without_source(name: str) -> str:
+    """What is added to an error in a function that could not be rewritten."""
+    return (
+        f". ({name} was traced as it is: its source is not available, as for functions from exec or an "
+        "edited file, so its conditions and calls are not staged)"
+    )
+
+
 def traced_format() -> TracingError:
     """The error of formatting a traced value into a string."""
     return TracingError(

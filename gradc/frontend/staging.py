@@ -113,9 +113,8 @@ def _rewrite(located: Located, code: CodeType) -> CodeType | None:
         decorator_list=[],
     )
     for made in ast.walk(factory):
-        if getattr(made, "type_params", None) is None and hasattr(ast, "TypeVar"):
-            if isinstance(made, ast.FunctionDef | ast.ClassDef):
-                made.type_params = []  # type: ignore[attr-defined]
+        if isinstance(made, ast.FunctionDef | ast.ClassDef) and not hasattr(made, "type_params"):
+            setattr(made, "type_params", [])  # noqa: B010  (a field since Python 3.12)
     module = ast.Module(body=[factory], type_ignores=[])
     ast.copy_location(factory, located.node)
     ast.fix_missing_locations(module)

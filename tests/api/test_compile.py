@@ -362,3 +362,27 @@ def test_traced_functions_do_not_keep_arguments_alive():
     del argument
     gc.collect()
     assert alive() is None
+
+
+def test_numpy_functions_and_static_methods():
+    class Space:
+        @gradc.compile
+        @staticmethod
+        def doubled(x):
+            return np.sum(x * 2) if x.ndim else x
+
+    np.testing.assert_allclose(Space.__dict__["doubled"].grad(X), np.full(3, 2.0))
+    np.testing.assert_allclose(gradc.grad(np.sin)(0.5), np.cos(0.5))
+    np.testing.assert_allclose(gradc.compile(np.sum)(X), 1.5)
+
+
+def test_a_function_without_source_says_so():
+    scope = {"np": np}
+    exec("def f(x):\n    return np.sum(x * w)\ndef g(x):\n    return x if x[0] > 0 else -x", scope)
+    scope["w"] = np.full(3, 2.0)
+    compiled = gradc.compile(scope["f"])
+    np.testing.assert_allclose(compiled.grad(X), scope["w"])
+    scope["w"][:] = 3
+    np.testing.assert_allclose(compiled.grad(X), scope["w"])
+    with pytest.raises(gradc.TracingError, match="g was traced as it is: its source is not"):
+        gradc.compile(scope["g"])(X)

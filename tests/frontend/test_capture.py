@@ -303,3 +303,15 @@ def test_array_attributes_of_unsupported_dtype_are_named():
     names = np.array(["a", "b"])
     with pytest.raises(gradc.TracingError, match="names: expected a bool, integer, floating"):
         gradc.compile(lambda x: x * names)(X)
+
+
+def test_numpy_ints_and_bools_are_guarded():
+    axis, flag = np.int64(1), np.bool_(True)
+    compiled = gradc.compile(lambda x: np.sum(x, axis=axis) if flag else x)
+    table = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(compiled(table), table.sum(1))
+    axis = np.int64(0)
+    np.testing.assert_array_equal(compiled(table), table.sum(0))
+    flag = np.bool_(False)
+    np.testing.assert_array_equal(compiled(table), table)
+    assert traces(compiled) == 3
