@@ -289,7 +289,10 @@ class Cbrt(_Float1, name="math.cbrt"):
 class PowF(_Float2, name="math.powf"):
     """x**y, as C's pow."""
 
-    evaluate = _binary(np.power)
+    def evaluate(x: Any, y: Any, *, fastmath: Any = None) -> Any:
+        # NumPy turns a scalar exponent 0.5 into sqrt, which differs at -0 and -inf.
+        return np.power(x, y + np.zeros_like(x))
+
     cost = 60
 
 
