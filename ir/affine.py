@@ -90,6 +90,10 @@ class AffineMap:
             results.append(total)
         return AffineMap(inner.dims, inner.symbols + self.symbols, tuple(results))
 
+    def spell(self, names: Sequence[str]) -> list[str]:
+        """Each result written with names for the inputs: ["%i", "%j * 2 - 1"]."""
+        return [_text(expr, list(names)).replace(" + -", " - ") for expr in self.results]
+
     def __str__(self) -> str:
         names = [f"d{k}" for k in range(self.dims)] + [f"s{k}" for k in range(self.symbols)]
         inputs = f"({', '.join(names[: self.dims])})"

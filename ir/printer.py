@@ -23,7 +23,7 @@ from gradc.ir.attribute_printer import (
     symbol_text,
 )
 from gradc.ir.core import Block, Operation, Region, Value
-from gradc.ir.types import Type, text
+from gradc.ir.types import Type, index, text
 
 __all__ = [
     "attribute_text",
@@ -63,7 +63,7 @@ class _Names:
             if not isinstance(value.owner, Block):
                 self.next_number += 1
                 return str(self.next_number - 1)
-            hint = f"arg{value.index}"
+            hint = "i" if value.type is index else f"arg{value.index}"
         if hint in self.used:
             counted = _COUNTED.match(hint)
             base = counted[1] if counted and counted[1] else hint
@@ -160,6 +160,8 @@ class _Pretty:
             self.lines.append(indent + parts[0] + comment)
             return
         for k, region in enumerate(op.regions):
+            if k and not region.blocks and has_arguments:
+                continue  # an absent else
             word = parts[k] if k < len(parts) else ""
             before = indent if k == 0 else f"{indent}}} "
             self.lines.append(f"{before}{word}{' ' if word else ''}{{{'' if k else comment}")

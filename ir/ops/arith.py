@@ -17,6 +17,7 @@ import numpy as np
 from gradc.ir.core import OpaqueAttribute, TypedNumber, Value
 from gradc.ir.diagnostic import TypeRuleError
 from gradc.ir.opdef import NOT_DIFFERENTIABLE, Loop
+from gradc.ir.printer import short_text
 from gradc.ir.type_rules import expect_count
 from gradc.ir.types import (
     SIGNED,
@@ -107,6 +108,9 @@ class Constant(Loop, name="arith.constant"):
     """A number; `value` gives it with its type (see `number`)."""
 
     vjp = NOT_DIFFERENTIABLE
+
+    def pretty(op: Constant, name: Callable[[Value], str]) -> str:
+        return f"arith.constant {short_text(op['value'])} : {op.result.type}"
 
     def infer(*, value: Any) -> ScalarType:
         return expect_scalar(attribute_type(value), (*FLOAT_TYPES, *INTEGER_LIKE), "the value")

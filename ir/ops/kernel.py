@@ -50,6 +50,15 @@ class Generic(Loop, name="kernel.generic"):
     map:     AffineMap from the domain to the output's index (a projection or permutation)
     """
 
+    def pretty(op: Any, name: Any) -> str:
+        inputs = [name(v) for v in op.body.args]
+        domain = ", ".join(f"{i} < {n}" for i, n in zip(inputs, op["sizes"], strict=True))
+        targets = [f"{combine} [{', '.join(map.spell(inputs))}]".strip() for combine, map in op["outputs"]]
+        if op.operands:
+            targets = [f"{name(v)} = {text}" for v, text in zip(op.operands, targets, strict=True)]
+        types = ", ".join(str(v.type) for v in (*op.operands, *op.results))
+        return f"kernel.generic ({domain}) -> ({', '.join(targets)}) : {types}"
+
     def infer(*outs: Type, sizes: Any, outputs: Any, regions: Sequence[Region]) -> Any:
         block = regions[0].block
         if any(v.type != index for v in block.args) or len(block.args) != len(sizes):
@@ -112,6 +121,13 @@ class Load(Loop, name="kernel.load"):
     index comes from data and is checked: out of range raises IndexError.
     """
 
+    def pretty(op: Any, name: Any) -> str:
+        array, *inputs = op.operands
+        place = ", ".join(op["map"].spell([name(v) for v in inputs]))
+        checked = op.attributes.get("checked")
+        tail = f" checked {list(checked)}" if checked else ""
+        return f"kernel.load {name(array)}[{place}]{tail} : {array.type}"
+
     def infer(array: Any, *inputs: Type, map: AffineMap, checked: tuple[int, ...] = ()) -> Any:
         if not isinstance(array, TensorType | MemRefType):
             raise TypeRuleError(f"expected a tensor or buffer, got {array}")
@@ -165,6 +181,10 @@ class Bounded(Loop, name="kernel.bounded"):
 class IndexValue(Loop, name="kernel.index"):
     """An affine expression of the dims as a number: operands dims, attributes `map` (one result), `dtype`."""
 
+    def pretty(op: Any, name: Any) -> str:
+        (expression,) = op["map"].spell([name(v) for v in op.operands])
+        return f"kernel.index {expression} : {op.result.type}"
+
     def infer(*inputs: Type, map: AffineMap, dtype: ScalarType) -> TensorType:
         if len(map.results) != 1 or len(inputs) != map.dims + map.symbols:
             raise TypeRuleError(f"expected one expression of {len(inputs)} inputs, got {map}")
@@ -184,6 +204,15 @@ class Masked(Loop, name="kernel.masked"):
     Operands (other, dims..., symbols...). The region runs only where the condition holds: its loads
     may be out of range elsewhere.
     """
+
+    def pretty(op: Any, name: Any) -> str:
+        other, *inputs = op.operands
+        expressions = op["map"].spell([name(v) for v in inputs])
+        inside = ", ".join(
+            f"{lower} <= {expression} < {upper}"
+            for lower, expression, upper in zip(op["lower"], expressions, op["upper"], strict=True)
+        )
+        return f"kernel.masked ({inside}) else {name(other)} : {other.type}"
 
     def infer(
         other: Any, *inputs: Type, map: AffineMap, lower: Any, upper: Any, regions: Any

@@ -5,7 +5,7 @@ bool as i8, unsigned integers signless, bfloat16 as i16. """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,10 +61,19 @@ def expect_indices(types: Sequence[Type], count: int) -> None:
         raise TypeRuleError(f"expected {count} index operands, got ({shown})")
 
 
+def _element(operands: Sequence[Value], name: Callable[[Value], str]) -> str:
+    """`%buffer[%i, %j] : type` for people."""
+    buffer, *indices = operands
+    return f"{name(buffer)}[{', '.join(map(name, indices))}] : {buffer.type}"
+
+
 class Load(Loop, name="memref.load"):
     """The element at the given indices."""
 
     vjp = NOT_DIFFERENTIABLE
+
+    def pretty(op: Load, name: Callable[[Value], str]) -> str:
+        return f"memref.load {_element(op.operands, name)}"
 
     def infer(buffer: Any, *indices: Type, nontemporal: bool = False) -> ScalarType:
         expect_indices(indices, expect_buffer(buffer).rank)
@@ -79,6 +88,9 @@ class Store(Loop, name="memref.store"):
 
     effects = True
     vjp = NOT_DIFFERENTIABLE
+
+    def pretty(op: Store, name: Callable[[Value], str]) -> str:
+        return f"memref.store {name(op.operands[0])}, {_element(op.operands[1:], name)}"
 
     def infer(value: Type, buffer: Any, *indices: Type, nontemporal: bool = False) -> Any:
         expect_indices(indices, expect_buffer(buffer, "operand 1").rank)

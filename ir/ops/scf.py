@@ -19,6 +19,15 @@ from gradc.ir.ops.memref import integers
 from gradc.ir.types import Type, i1, index
 
 Run = Callable[..., tuple[Any, ...]]
+Name = Callable[[Value], str]
+
+
+def _carried(args: Sequence[Value], init: Sequence[Value], name: Name, word: str) -> str:
+    """` iter_args(%x = %start) : type` for people."""
+    if not args:
+        return ""
+    pairs = ", ".join(f"{name(a)} = {name(v)}" for a, v in zip(args, init, strict=True))
+    return f"{word}({pairs}) : {', '.join(str(a.type) for a in args)}"
 
 
 def _names(types: Sequence[Type]) -> str:
@@ -57,6 +66,12 @@ class For(Control, name="scf.for"):
     Operands: lower, upper, step (index), the initial values. Body: (index, carried...) -> yields.
     """
 
+    def pretty(op: For, name: Name) -> str:
+        lower, upper, step, *init = op.operands
+        i, *carried = op.body.args
+        head = f"scf.for {name(i)} = {name(lower)} to {name(upper)} step {name(step)}"
+        return head + _carried(carried, init, name, " iter_args")
+
     def infer(lower: Type, upper: Type, step: Type, *init: Type, regions: Any, **rest: Any) -> Any:
         _expect_types((lower, upper, step), (index,) * 3, "bounds")
         body = regions[0].block
@@ -79,6 +94,10 @@ class If(Control, name="scf.if"):
     empty)."""
 
     optional_regions = True
+
+    def pretty(op: If, name: Name) -> tuple[str, ...]:
+        types = ", ".join(str(v.type) for v in op.results)
+        return (f"scf.if {name(op.operands[0])}{' : ' if types else ''}{types}", "else")
 
     def infer(condition: Type, *, regions: Any, **rest: Any) -> Any:
         _expect_types((condition,), (i1,), "a condition")
@@ -115,6 +134,11 @@ class While(Control, name="scf.while"):
 
     The results are what `before` handed on when its condition was false.
     """
+
+    def pretty(op: While, name: Name) -> tuple[str, ...]:
+        before, after = (region.block for region in op.regions)
+        handed = ", ".join(f"{name(v)}: {v.type}" for v in after.args)
+        return (f"scf.while{_carried(before.args, op.operands, name, '')}", f"do ({handed})")
 
     def infer(*init: Type, regions: Any, **rest: Any) -> Any:
         before, after = (region.block for region in regions)
@@ -154,6 +178,14 @@ class Parallel(Control, name="scf.parallel"):
 
     vjp = NOT_DIFFERENTIABLE
     effects = True
+
+    def pretty(op: Parallel, name: Name) -> str:
+        rank = len(op.body.args)
+        lower, upper, step = (
+            ", ".join(map(name, op.operands[k * rank : (k + 1) * rank])) for k in range(3)
+        )
+        indices = ", ".join(map(name, op.body.args))
+        return f"scf.parallel ({indices}) = ({lower}) to ({upper}) step ({step})"
 
     def infer(*bounds: Type, regions: Any, **rest: Any) -> Any:
         body = regions[0].block
