@@ -15,6 +15,7 @@ from gradc.ir.ops.memref import as_buffer, storage
 from gradc.ir.program import ArraySpec, CallNative, Program
 from gradc.ir.types import Dim, MemRefType, ScalarType, from_numpy, i8, index
 from gradc.passes.lower.emit_llvm import emit
+from gradc.passes.lower.emit_python import emit_python
 from gradc.runtime.executor import Executor
 
 ARENA = MemRefType((Dim("arena"),), i8)
@@ -57,6 +58,38 @@ def interpreted(
     return made_outputs
 
 
+NUMBA_IMPORT = "from numba import njit, prange"
+PLAIN = """
+def njit(**options):
+    return lambda function: function
+prange = range
+"""
+
+
+def python_outputs(
+    made: FuncOp,
+    arrays: Sequence[Array],
+    outputs: int,
+    inputs: Sequence[Any],
+    arena: int = 0,
+    compiled: bool = False,
+) -> list[np.ndarray]:
+    """The outputs as the emitted Python module computes them, plain or compiled by Numba."""
+    text = emit_python(made)
+    if not compiled:
+        text = text.replace(NUMBA_IMPORT, PLAIN).replace("@njit\n", "")
+    space: dict[str, Any] = {}
+    exec(compile(text, "<emitted>", "exec"), space)
+    specs = [ArraySpec(tuple(shape), dtype) for shape, dtype in arrays[len(arrays) - outputs :]]
+    found = [np.zeros(spec.shape, spec.numpy_dtype) for spec in specs]
+    buffers = [as_buffer(np.ascontiguousarray(x), from_numpy(x.dtype)) for x in inputs]
+    buffers = [b.reshape(x.shape) for b, x in zip(buffers, inputs, strict=True)]
+    buffers += [as_buffer(x, from_numpy(x.dtype)) for x in found]
+    with np.errstate(all="ignore"):
+        space[made["sym_name"]](*buffers, np.zeros(arena, np.int8))
+    return found
+
+
 def both(
     body: Callable[..., Any],
     arrays: Sequence[Array],
@@ -67,6 +100,8 @@ def both(
     """(interpreted outputs, native outputs)."""
     made = function(arrays, body)
     wanted = interpreted(made, arrays, outputs, inputs, arena)
+    for a, b in zip(wanted, python_outputs(made, arrays, outputs, inputs, arena), strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-3 if a.dtype.itemsize < 8 else 1e-9, atol=1e-4)
     return wanted, native(made, arrays, outputs, arena)(*inputs)
 
 
