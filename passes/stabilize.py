@@ -11,6 +11,7 @@ reference program is fixed; every later pass keeps the interpreter's result.
 - the square root (or power 0.5) of a sum of squares: a norm, whose gradient at the zero vector is
   zero
 - maximum(x, 0): relu, whose gradient at 0 is 0
+- a maximum that cancels, as in a softmax: a constant for the chain rule (shifts.py)
 
 Reshapes and broadcasts between the parts (keepdims, or axes put back by hand) do not hide a
 pattern.
@@ -30,6 +31,7 @@ from gradc.passes.cse import cse
 from gradc.passes.dce import dce
 from gradc.passes.manager import Pass
 from gradc.passes.rewrite import rewrite
+from gradc.passes.shifts import cancel_maxima
 
 Found = Sequence[Value] | None
 
@@ -239,6 +241,7 @@ def stabilize(op: Operation) -> bool:
     changed = cse(op)
     changed |= rewrite(op, PATTERNS) and cse(op)
     changed |= rewrite(op, (*PATTERNS, *STABLE))
+    changed |= cancel_maxima(op)
     return (dce(op) if changed else False) or changed
 
 
