@@ -90,7 +90,8 @@ class Fuser:
             root_scalar(writer, op)
             writer.discard()
             whole = [(identity_index(writer.rank), True)]
-            return all(writer.written.get(v) == whole for v in own)
+            # A gather reads an array whatever is at hand.
+            return not own & set(writer.loaded) and all(writer.written.get(v) == whole for v in own)
         return not node.sizes or any(v.type.rank > 0 for v in inputs & node.inputs)
 
     def add(self, node: Node) -> None:
@@ -200,6 +201,9 @@ class Fuser:
             self.producer[best] = first
             for node in users[best]:
                 self.write(node)
+                if node is not first:
+                    # The nodes are in order, so an edge from an earlier to a later one makes no cycle.
+                    self.extend_ancestors(node, {first, *first.ancestors})
 
     # ------------------------------------------------------------------ emission
 
