@@ -161,8 +161,7 @@ class CompiledFunction(Transform):
             return _compiled, (self.function, self._options)
         raise pickle.PicklingError(
             f"a compiled function is pickled by its qualified name, but {self.__module__}.{name} "
-            f"is "
-            "another object: define it at the top of a module"
+            "is another object: define it at the top of a module"
         )
 
     def __repr__(self) -> str:

@@ -176,8 +176,7 @@ class Engine:
             if call.leaves[leaf] != value:
                 failures.append(
                     f"{call.paths()[leaf]} is {call.leaves[leaf]!r}, was {value!r} (its value was "
-                    f"used "
-                    "while tracing)"
+                    "used while tracing)"
                 )
                 return None
         hidden = traced.reader.read(function)

@@ -110,8 +110,7 @@ class GradientMode(Mode):
         if type_.dtype.is_complex and not self.holomorphic:
             raise TypeError(
                 f"a gradient needs a real result, got {type_.dtype.name} from {name}: return its "
-                f"real "
-                "part or absolute value, or pass holomorphic=True for a holomorphic function"
+                "real part or absolute value, or pass holomorphic=True for a holomorphic function"
             )
         if not type_.dtype.is_inexact:
             raise TypeError(
@@ -233,9 +232,8 @@ def wrt_inputs(
                 continue
             raise TypeError(
                 f"the gradient with respect to {call.paths()[k]}, {leaf.describe()}: only floating "
-                f"and "
-                "complex arrays have gradients. Convert it (for instance to float64), choose other "
-                "arguments with argnums=, or pass allow_int=True to get None for it"
+                "and complex arrays have gradients. Convert it (for instance to float64), choose "
+                "other arguments with argnums=, or pass allow_int=True to get None for it"
             )
     return [traced.input_number(k) for k in leaves]
 

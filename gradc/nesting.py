@@ -19,6 +19,7 @@ from gradc.tracing import (
     argument,
     borrowed_operands,
     collect_results,
+    finished,
     function_location,
     function_name,
     input_hints,
@@ -71,7 +72,7 @@ def trace_inner(
     with inner.active():
         result = control.call(function, inner_args, inner_kwargs)
         tree, values = collect_results(inner, result)
-    func = inner.finish(values)
+    func = finished(inner, values)
     operands += borrowed_operands(inner, outer)
     return Traced(func, call, tree, Reader(), []), operands
 

@@ -1,5 +1,4 @@
-"""From what the user passed as a function to the Python function, its engine and leading
-arguments."""
+"""From what the user passed as a function to the Python function behind it, and its engine."""
 
 from __future__ import annotations
 

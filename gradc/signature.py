@@ -1,5 +1,4 @@
-"""What a program's arguments look like: the retrace key, and the generated function that matches a
-call.
+"""What a program's arguments look like: the retrace key, and the generated matcher of calls.
 
 A leaf of the arguments is an array, a number (NumPy's, a float, a complex, or an int, which is
 traced and remembers its value), or static: guarded by value (bool, str, None, enums, types,
@@ -116,8 +115,7 @@ def classify(leaf: Any, path: Callable[[], str]) -> tuple[Leaf, Any]:
     if isinstance(leaf, Tracer):
         raise TracingError(
             f"{path()} is a traced array of a function that is no longer being traced: a value "
-            f"escaped "
-            "from it (through a global, an attribute or a container). Return it instead"
+            "escaped from it (through a global, an attribute or a container). Return it instead"
         )
     if isinstance(leaf, Static):
         if isinstance(leaf.value, list | dict | set | np.ndarray):

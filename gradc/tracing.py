@@ -18,6 +18,7 @@ from gradc.frontend.tracer import Tracer
 from gradc.ir.core import Location, Value
 from gradc.ir.ops.func import FuncOp
 from gradc.ir.types import TensorType
+from gradc.passes.stabilize import stabilize
 from gradc.signature import Call, Leaf
 
 
@@ -180,8 +181,15 @@ def trace_function(function: Any, call: Call, no_rewrite: tuple[str, ...] = ()) 
         result = control.call(function, args, kwargs)
         tree, values = collect_results(trace, result)
     capture.check_unchanged()
-    func = trace.finish(values)
+    func = finished(trace, values)
     return Traced(func, call, tree, capture.reader, sorted(pins.items()))
+
+
+def finished(trace: Trace, values: Sequence[Any]) -> FuncOp:
+    """The traced function, with formulas replaced that fail at overflow or singular points."""
+    function = trace.finish(values)
+    stabilize(function)
+    return function
 
 
 def argument(trace: Trace, leaf: Leaf, hint: str, value: Any) -> Tracer:
@@ -235,8 +243,7 @@ def collect_results(trace: Trace, result: Any) -> tuple[Any, list[Any]]:
             path = pytree.leaf_paths(structure, "result")[k]
             raise TracingError(
                 f"{path} is a {type(leaf).__name__} that holds traced arrays: return a dict, tuple "
-                f"or "
-                "dataclass, or make the class known with gradc.register_pytree"
+                "or dataclass, or make the class known with gradc.register_pytree"
             )
         results.append(Result(-1, "static", leaf))
     return pytree.unflatten(structure, results), values

@@ -1,10 +1,10 @@
 """Values that a traced function reaches through closures, globals and attributes.
 
-Nothing goes stale: arrays, floats and complexes (NumPy's too) become hidden inputs, read again at
-    each call;
-bools, ints, strings, functions and other static values are guarded, so that a change traces again.
-Lists, tuples and dicts are copied with their arrays replaced, and guarded in length and keys. Other
-objects are static by identity; what is loaded from their attributes is treated by the same rules.
+Nothing goes stale. Arrays, floats and complexes (NumPy's too) become hidden inputs, read again at
+each call; bools, ints, strings, functions and other static values are guarded, so that a change
+traces again. Lists, tuples and dicts are copied with their arrays replaced, and guarded in length
+and keys. Other objects are static by identity; what is loaded from their attributes is treated by
+the same rules.
 """
 
 from __future__ import annotations

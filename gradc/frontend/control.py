@@ -129,6 +129,10 @@ class Operators:
 
     def iterate(self, iterable: Any) -> Any:
         """What a `for` statement or a comprehension iterates over."""
+        context = current_context()
+        if context is not None and not isinstance(iterable, Tracer):
+            if hasattr(iterable, "__next__") and context.capture.is_known(iterable):
+                raise fence.outliving_object("a loop advances", iterable)
         return iterable
 
     def formatted(self, value: Any) -> Any:
@@ -181,6 +185,9 @@ def stage_call(
         if function in CREATION or any_traced(args) or any_traced(kwargs.values()):
             return entry(*args, **kwargs)
         return function(*args, **kwargs)
+    change = fence.change_of(function)
+    if change is not None and args and context.capture.is_known(args[0]):
+        raise fence.outliving_object(change, args[0])
     reason = fence.refusal(function)
     if reason is not None:
         raise TracingError(reason)

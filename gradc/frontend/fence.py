@@ -1,19 +1,20 @@
 """What cannot be traced: one error each, with the user's line and what to write instead.
 
-A call that depends on the outside world would run once, while tracing, and never again: random
-    numbers,
-clocks, files, output. So would a store to something that outlives the call.
+A call that depends on the outside world (random numbers, clocks, files, output) would run once,
+while tracing, and never again. So would a store to something that outlives the call.
 """
 
 from __future__ import annotations
 
 import builtins
 import datetime
+import io
 import os
 import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
@@ -73,18 +74,17 @@ def refusal(function: Callable[..., Any]) -> str | None:
             return None
         return (
             f"{_GENERATORS[home]}.{name} was called in a traced function: {_ONCE}, so every call "
-            f"would "
-            "use the same numbers. Draw them outside and pass them as an argument"
+            "would use the same numbers. Draw them outside and pass them as an argument"
         )
     module = getattr(function, "__module__", None) or ""
     if "logging" in (home, module) and name in _LOG_FUNCTIONS:
         return f"logging.{name} was called in a traced function: {_ONCE}. Remove it, {_PLAIN}"
-    if isinstance(owner, Path) and name in ("read_text", "read_bytes", "write_text", "write_bytes"):
-        return (
-            f"Path.{name} was called in a traced function: {_ONCE}. Read and write files outside "
-            f"the "
-            "function"
+    if isinstance(owner, io.IOBase) and name != "close":
+        return _called(
+            f"{type(owner).__name__}.{name}", "Read and write files outside the function"
         )
+    if isinstance(owner, Path) and name in ("read_text", "read_bytes", "write_text", "write_bytes"):
+        return _called(f"Path.{name}", "Read and write files outside the function")
     try:
         return _REASONS.get(function)
     except TypeError:
@@ -114,6 +114,27 @@ def outliving_container(function: Any) -> TracingError:
     )
 
 
+# Built-in functions that change their first argument.
+_CHANGERS = {
+    setattr: "setattr changes",
+    delattr: "delattr changes",
+    next: "next advances",
+}
+
+
+def change_of(function: Any) -> str | None:
+    """What a built-in function does to its first argument, if it changes it."""
+    return _CHANGERS.get(function) if type(function) is BuiltinFunctionType else None
+
+
+def outliving_object(change: str, owner: Any) -> TracingError:
+    """The error of changing an object, or advancing an iterator, that outlives the call."""
+    return TracingError(
+        f"{change} a {type(owner).__name__} that outlives the call: {_ONCE}. Return the new value, "
+        "or pass what the call needs as an argument (a list instead of an iterator)"
+    )
+
+
 def outliving_store(owner: Any, name: str | None) -> TracingError:
     """The error of storing to an attribute or item of something that outlives the call."""
     kind = type(owner).__name__
@@ -136,8 +157,7 @@ def traced_condition(construct: str) -> TracingError:
     """The error of a condition that depends on traced values."""
     return TracingError(
         f"{construct} on a traced value: the condition depends on array values, which are not "
-        f"known "
-        "while tracing. Compute both and choose with np.where(condition, a, b)"
+        "known while tracing. Compute both and choose with np.where(condition, a, b)"
         + (", np.logical_and / np.logical_or / np.logical_not" if "`" in construct else "")
         + "; or make the deciding argument static with gradc.compile(static_argnames=...)"
     )
@@ -146,8 +166,8 @@ def traced_condition(construct: str) -> TracingError:
 def without_source(name: str) -> str:
     """What is added to an error in a function that could not be rewritten."""
     return (
-        f". ({name} was traced as it is: its source is not available, as for functions from exec or an "
-        "edited file, so its conditions and calls are not staged)"
+        f". ({name} was traced as it is: its source is not available, as for functions from exec "
+        "or an edited file, so its conditions and calls are not staged)"
     )
 
 
@@ -155,6 +175,5 @@ def traced_format() -> TracingError:
     """The error of formatting a traced value into a string."""
     return TracingError(
         "a traced value in an f-string: its number is not known while tracing. Return the value "
-        "and "
-        f"format it outside, {_PLAIN}"
+        f"and format it outside, {_PLAIN}"
     )

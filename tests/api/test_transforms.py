@@ -318,3 +318,15 @@ def test_check_grads_names_the_worst_entry():
     with pytest.raises(gradc.GradientMismatch, match=r"args\[0\]\['a'\]\[2\] is ") as c:
         gradc.check_grads(wrong, ({"a": X},))
     assert "reverse mode" in str(c.value)
+
+
+def test_formulas_that_overflow_are_stabilized_also_inside_other_functions():
+    def softplus(x):
+        return np.log(1 + np.exp(x))
+
+    for x, slope in ((1000.0, 1.0), (-1000.0, 0.0), (0.0, 0.5)):
+        assert gradc.grad(softplus)(x) == slope
+        assert gradc.compile(lambda x: gradc.grad(softplus)(x))(x) == slope
+    assert gradc.compile(softplus)(1000.0) == 1000.0
+    zero = np.zeros(3)
+    np.testing.assert_array_equal(gradc.grad(lambda v: np.sqrt(np.sum(v * v)))(zero), zero)

@@ -3,6 +3,7 @@
 import datetime
 import logging
 import random
+import sys
 import time
 import warnings
 
@@ -16,6 +17,7 @@ COUNTER = 0
 SEEN = []
 GENERATOR = np.random.default_rng(0)
 NOTES = {"last": None}
+NUMBERS = iter([2.0, 3.0])
 
 
 class Holder:
@@ -58,6 +60,26 @@ def deletes_item(x):
 
 def updates(x):
     NOTES.update(last=x)
+    return x
+
+
+def sets_attribute(x):
+    setattr(HOLDER, "value", x)  # noqa: B010
+    return x
+
+
+def advances(x):
+    return x * next(NUMBERS)
+
+
+def loops_over_an_iterator(x):
+    for number in NUMBERS:
+        x = x * number
+    return x
+
+
+def writes(x):
+    sys.stdout.write("x")
     return x
 
 
@@ -177,6 +199,10 @@ def stores_array(x):
         (stores_attribute, "a store to the attribute 'value' of a Holder that outlives", 1),
         (augments_attribute, "a store to the attribute 'count' of a Holder that outlives", 1),
         (updates, "dict.update changes a dict that outlives the call", 1),
+        (sets_attribute, "setattr changes a Holder that outlives", 1),
+        (advances, "next advances a list_iterator that outlives the call", 1),
+        (loops_over_an_iterator, "a loop advances a list_iterator that outlives the call", 1),
+        (writes, "write was called in a traced function.*outside the function", 1),
         (draws, "np.random.rand was called.*pass them as an argument", 1),
         (draws_generator, "Generator.normal was called.*pass them as an argument", 1),
         (draws_random, "random.random was called.*pass them as an argument", 1),
