@@ -42,12 +42,12 @@ _COUNTED = re.compile(r"(.*?)_(\d+)\Z")
 
 
 class _Names:
-    """Unique names of values: the hint, or hint_1, hint_2, ... or a number. Each isolated operation
-    (a function) counts anew."""
+    """Names of values: the hint, or hint_1, hint_2, ... or a number. Each isolated operation (a
+    function) counts anew; after a region its names are free again: every loop may say %i."""
 
     def __init__(self) -> None:
         self.names: dict[Value, str] = {}
-        self.used: set[str] = set()
+        self.used: dict[str, None] = {}  # in order of definition
         self.next_suffix: dict[str, int] = {}
         self.next_number = 0
 
@@ -72,12 +72,19 @@ class _Names:
                 k += 1
             self.next_suffix[base] = k + 1
             hint = f"{base}_{k}"
-        self.used.add(hint)
+        self.used[hint] = None
         return hint
+
+    def release(self, mark: int) -> None:
+        """Forget the names that came into use since len(used) was `mark`."""
+        if len(self.used) > mark:
+            while len(self.used) > mark:
+                self.used.popitem()
+            self.next_suffix.clear()
 
     def enter(self) -> tuple[Any, ...]:
         saved = (self.used, self.next_suffix, self.next_number)
-        self.used, self.next_suffix, self.next_number = set(), {}, 0
+        self.used, self.next_suffix, self.next_number = {}, {}, 0
         return saved
 
     def leave(self, saved: tuple[Any, ...]) -> None:
@@ -112,10 +119,12 @@ class _Generic:
             self.lines.append(head + tail)
             return
         saved = name.enter() if _is_isolated(op) else None
+        mark = len(name.used)
         for k, region in enumerate(op.regions):
             self.lines.append(f"{head} ({{" if k == 0 else f"{indent}}}, {{")
             self.region(region, indent)
         self.lines.append(f"{indent}}}){tail}")
+        name.release(mark)
         if saved is not None:
             name.leave(saved)
 
@@ -154,6 +163,7 @@ class _Pretty:
         for value in op.results:
             self.name(value)
         saved = self.name.enter() if _is_isolated(op) else None
+        mark = len(self.name.used)
         parts, has_arguments = self.head(op)
         comment = _comment(op) if self.locations else ""
         if not op.regions:
@@ -172,6 +182,7 @@ class _Pretty:
                 for inner in block.ops:
                     self.operation(inner, indent + "  ")
         self.lines.append(f"{indent}}}")
+        self.name.release(mark)
         if saved is not None:
             self.name.leave(saved)
 
@@ -258,7 +269,8 @@ def print_op_line(op: Operation) -> str:
     return parts[0] + (" { ... }" if op.regions else "")
 
 
-def _name_all(op: Operation, name: Callable[[Value], str]) -> None:
+def _name_all(op: Operation, name: _Names) -> None:
+    mark = len(name.used)
     for region in op.regions:
         for block in region.blocks:
             for value in block.args:
@@ -267,3 +279,4 @@ def _name_all(op: Operation, name: Callable[[Value], str]) -> None:
                 for value in inner.results:
                     name(value)
                 _name_all(inner, name)
+    name.release(mark)
