@@ -19,6 +19,7 @@ from gradc.frontend.promotion import broadcast_shapes, broadcast_to, convert, si
 from gradc.frontend.table import TABLE
 from gradc.frontend.trace import active_trace, apply, filled
 from gradc.frontend.tracer import Tracer
+from gradc.ir.core import Value
 from gradc.ir.types import Dim, i64
 
 _NOT_AN_INDEX = (
@@ -166,9 +167,30 @@ def _mask(x: Tracer, mask: Any, axis: int) -> Sequence[Any]:
 
 
 def nonzero(mask: Tracer) -> tuple[Tracer, ...]:
-    """Indices of the true elements of a traced mask of rank 1 or more, one vector for each axis."""
-    found = apply("nonzero", mask, size=active_trace().fresh_size())
-    return found if isinstance(found, tuple) else (found,)
+    """Indices of the true elements of a traced mask of rank 1 or more, one vector for each axis.
+
+    The same mask, or one computed by the same operations, gives the same vectors, so that x[m] and
+    y[m] agree in their size.
+    """
+    trace = active_trace()
+    key = _identity(trace.value(mask), 6)
+    found = trace.nonzeros.get(key)
+    if found is None:
+        results = apply("nonzero", mask, size=trace.fresh_size())
+        found = trace.nonzeros[key] = results if isinstance(results, tuple) else (results,)
+    return found
+
+
+def _identity(value: Value, depth: int) -> Any:
+    """Equal for values that are equal by construction."""
+    op = value.defining_op
+    if op is None or depth == 0 or op.regions or getattr(op, "effects", False):
+        return id(value)
+    attributes = tuple(sorted((k, repr(v)) for k, v in op.attributes.items()))
+    if any(isinstance(v, np.ndarray) for v in op.attributes.values()):
+        return id(value)
+    operands = tuple(_identity(v, depth - 1) for v in op.operands)
+    return (op.name, value.index, attributes, operands)
 
 
 def _integers(k: Any, n: Any, axis: int) -> Any:

@@ -20,6 +20,7 @@ from gradc.ir.types import Dim, ScalarType, from_numpy, to_numpy
 
 Shape = tuple[Any, ...]
 _PYTHON = {int: 0, float: 0.0, complex: 0j}
+_DEFAULT = {int: np.dtype(np.int64), float: np.dtype(float), complex: np.dtype(complex)}
 _RESOLVED: dict[Any, tuple[np.dtype[Any], ...]] = {}
 
 
@@ -63,6 +64,8 @@ def resolve(
     key = (ufunc, *kinds, signature, casting)
     found = _RESOLVED.get(key)
     if found is None:
+        if all(k in _DEFAULT for k in kinds):
+            kinds = [_DEFAULT[k] for k in kinds]  # NumPy would compare two Python ints as objects
         given = (*kinds, *[None] * ufunc.nout)
         options = {} if signature is None else {"signature": signature}
         found = ufunc.resolve_dtypes(given, casting=casting, **options)

@@ -67,6 +67,7 @@ class Trace:
         self.borrowed: dict[Value, Tracer] = {}
         self.parent = current_trace()
         self.open = True
+        self.nonzeros: dict[Any, tuple[Tracer, ...]] = {}  # see indexing.nonzero
         self._sizes = 0
 
     # ---------------------------------------------------------------------- running

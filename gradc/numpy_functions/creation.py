@@ -12,6 +12,7 @@ from gradc.frontend.location import TracingError
 from gradc.frontend.promotion import (
     as_tracer,
     broadcast_to,
+    convert,
     is_number,
     kind_of,
     operand,
@@ -21,7 +22,7 @@ from gradc.frontend.promotion import (
 from gradc.frontend.table import METHODS, TABLE, implements
 from gradc.frontend.trace import active_trace, apply, filled
 from gradc.frontend.tracer import Tracer
-from gradc.ir.types import TensorType, from_numpy, to_numpy
+from gradc.ir.types import TensorType, c128, f64, from_numpy, i1, i64, to_numpy
 
 
 def array_like(x: Tracer) -> Tracer:
@@ -319,13 +320,16 @@ if hasattr(np, "astype"):  # NumPy 2.1
 
 
 def item(x: Tracer, *args: Any) -> Tracer:
-    """The only element, or the one at a flat index or at an index tuple, as a scalar."""
-    if not args:
-        if x.size != 1:
-            raise ValueError("can only convert an array of size 1 to a Python scalar")
-        return apply("reshape", x, shape=())
-    flat = TABLE[np.ravel](x) if len(args) == 1 and not isinstance(args[0], tuple) else x
-    return TABLE[operator.getitem](flat, args[0] if len(args) == 1 else args)
+    """The only element, or the one at a flat index or at an index tuple, as a Python number (weak)."""
+    if args:
+        flat = TABLE[np.ravel](x) if len(args) == 1 and not isinstance(args[0], tuple) else x
+        x = TABLE[operator.getitem](flat, args[0] if len(args) == 1 else args)
+    if x.size != 1:
+        raise ValueError("can only convert an array of size 1 to a Python scalar")
+    found = apply("reshape", x, shape=()) if x.ndim else x
+    wide = {"b": i1, "i": i64, "u": i64, "f": f64, "c": c128}[found.element.kind]
+    found = convert(found, wide)
+    return Tracer(found.value, found.owner, weak=not found.element.is_bool)
 
 
 METHODS["item"] = item

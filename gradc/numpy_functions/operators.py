@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradc.frontend.indexing import index
-from gradc.frontend.promotion import is_number, kind_of, operand, resolve
+from gradc.frontend.promotion import as_tracer, is_number, kind_of, operand, resolve
 from gradc.frontend.table import METHODS, TABLE, implements
 from gradc.frontend.tracer import Tracer
 from gradc.numpy_functions.ufuncs import call, run
@@ -31,6 +31,10 @@ _UNARY = {
     operator.neg: np.negative, operator.pos: np.positive, operator.invert: np.invert,
     operator.inv: np.invert, operator.abs: np.absolute, abs: np.absolute,
 }  # fmt: skip
+_ARITHMETIC = frozenset(
+    (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.pow, divmod,
+     operator.lshift, operator.rshift, operator.neg, operator.pos, operator.invert)
+)  # fmt: skip
 _IN_PLACE = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor", "lshift",
     "rshift",
@@ -52,6 +56,8 @@ def _number(x: Any) -> Any:
 def python_result(function: Callable[..., Any], ufunc: np.ufunc, operands: list[Any]) -> Any:
     """An operator on Python numbers alone: the result is a Python number again."""
     kinds = [kind_of(x) for x in operands]
+    if function in _ARITHMETIC:
+        kinds = [int if k == np.dtype(bool) else k for k in kinds]  # True + True is 2
     known = all(map(_known, operands))
     value = function(*map(_number, operands)) if known else None
     if isinstance(value, float) and ufunc is np.power:
@@ -112,9 +118,10 @@ def power(x: Any, y: Any) -> Any:
     base, exponent = operands
     if isinstance(base, Tracer) and is_number(exponent) and not isinstance(exponent, bool):
         inexact = base.element.is_inexact
-        if exponent == 2 and (inexact or isinstance(exponent, int)) and not base.element.is_bool:
-            if not isinstance(exponent, complex):
-                return call(np.square, base)
+        if exponent == 2 and (
+            isinstance(exponent, int) or (inexact and not isinstance(exponent, complex))
+        ):
+            return call(np.square, base)
         if inexact and isinstance(exponent, float) and exponent == 0.5:
             return call(np.sqrt, base)
         if inexact and isinstance(exponent, int | float) and exponent == -1:
@@ -164,16 +171,15 @@ def matmul(x: Any, y: Any) -> Any:
 
 @implements(round)
 def builtin_round(number: Any, ndigits: Any = None) -> Any:
-    """round(x): of a scalar without digits an integer, as in Python; else np.round."""
-    if isinstance(number, Tracer) and number.python is not None:
-        value = round(number.python) if ndigits is None else round(number.python, ndigits)
-        found = _rounded(number, ndigits)
-        return _weak(found, value, [number])
-    return _rounded(number, ndigits)
-
-
-def _rounded(x: Any, digits: Any) -> Any:
-    found = TABLE[np.round](x, digits or 0)
-    if digits is None and not found.ndim and found.element.is_inexact:
-        return METHODS["astype"](found, np.int64)
-    return found
+    """round(x): of a scalar without digits an int, as in Python; with digits np.round."""
+    x = number if isinstance(number, Tracer) else as_tracer(number)
+    if not x.is_scalar:
+        raise TypeError("round() of an array: write np.round(x, decimals)")
+    found = TABLE[np.round](x, ndigits or 0)
+    if ndigits is None and x.element.is_inexact:
+        found = METHODS["astype"](found, np.int64)
+    if not (x.weak or ndigits is None):
+        return found
+    values = known_values([x])
+    value = None if values is None else round(values[0], ndigits)
+    return _weak(found, value, [x])

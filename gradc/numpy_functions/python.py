@@ -106,15 +106,8 @@ def isscalar(element: Any) -> bool:
 @implements(np.result_type)
 def np_result_type(*arrays_and_dtypes: Any) -> Any:
     return result_type(
-        *[
-            x if not isinstance(x, Tracer) and _is_dtype(x) else operand(x)
-            for x in arrays_and_dtypes
-        ]
+        *[np.dtype(x) if isinstance(x, np.dtype | type) else operand(x) for x in arrays_and_dtypes]
     )
-
-
-def _is_dtype(x: Any) -> bool:
-    return isinstance(x, np.dtype)
 
 
 @implements(np.can_cast)

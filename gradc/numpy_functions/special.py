@@ -28,6 +28,7 @@ from gradc.ir.opdef import REGISTRY
 from gradc.ir.ops.composite import logsumexp as joined_logsumexp
 from gradc.numpy_functions.axes import drop_axes, keep_axes, normal_axes
 from gradc.numpy_functions.reductions import max_, sum_
+from gradc.numpy_functions.ufuncs import is_out
 
 Emit = Callable[..., Tracer]
 
@@ -36,7 +37,7 @@ def _ufunc(name: str, emit: Emit) -> None:
     """Register a function of scipy.special that is a ufunc: NumPy resolves its loop, emit runs it."""
 
     def entry(*inputs: Any, out: Any = None, where: Any = True, **options: Any) -> Tracer:
-        if (out is not None and out != (None,)) or where is not True:
+        if is_out(out) or where is not True:
             raise TracingError(
                 f"scipy.special.{name} with out= or where= stores into an array: use the result and np.where"
             )
@@ -116,25 +117,30 @@ def entr(x: Tracer) -> Tracer:
     return apply("select", positive, found, rest)
 
 
-@special("rel_entr")
-def rel_entr(x: Tracer, y: Tracer) -> Tracer:
-    """x log(x / y) for positive x and y; 0 at x = 0 with y >= 0; else inf."""
+def _entropy_domain(x: Tracer, y: Tracer) -> tuple[Tracer, Tracer]:
+    """Where x log(x / y) is defined (or NaN), and the edge x = 0, y >= 0, where it is 0."""
     zero = number(0, x)
     both = apply("logical_and", apply("gt", x, zero), apply("gt", y, zero))
     nan = apply("logical_or", apply("isnan", x), apply("isnan", y))
-    live = apply("logical_or", both, nan)
+    edge = apply("logical_and", apply("eq", x, zero), apply("ge", y, zero))
+    return apply("logical_or", both, nan), edge
+
+
+@special("rel_entr")
+def rel_entr(x: Tracer, y: Tracer) -> Tracer:
+    """x log(x / y) for positive x and y; 0 at x = 0 with y >= 0; else inf."""
+    live, edge = _entropy_domain(x, y)
     a, b = apply("select", live, x, number(1, x)), apply("select", live, y, number(1, y))
     found = apply("mul", a, apply("log", apply("div", a, b)))
-    edge = apply("logical_and", apply("eq", x, zero), apply("ge", y, zero))
-    return apply("select", live, found, apply("select", edge, zero, number(math.inf, x)))
+    return apply("select", live, found, apply("select", edge, number(0, x), number(math.inf, x)))
 
 
 @special("kl_div")
 def kl_div(x: Tracer, y: Tracer) -> Tracer:
-    """rel_entr(x, y) - x + y."""
+    """rel_entr(x, y) - x + y, and inf where rel_entr is not defined."""
+    live, edge = _entropy_domain(x, y)
     found = apply("add", apply("sub", rel_entr(x, y), x), y)
-    infinite = apply("eq", rel_entr(x, y), number(math.inf, x))
-    return apply("select", infinite, number(math.inf, x), found)
+    return apply("select", apply("logical_or", live, edge), found, number(math.inf, x))
 
 
 @special("logit")
@@ -192,7 +198,9 @@ def exprel(x: Tracer) -> Tracer:
     half = apply("mul", x, number(0.5, x))
     sixth = apply("mul", apply("square", x), number(1 / 6, x))
     series = apply("add", apply("add", number(1, x), half), sixth)
-    return apply("select", near, series, apply("div", apply("expm1", safe), safe))
+    found = apply("select", near, series, apply("div", apply("expm1", safe), safe))
+    infinite = apply("eq", x, number(math.inf, x))
+    return apply("select", infinite, x, found)
 
 
 @special("radian")

@@ -66,7 +66,7 @@ def call(
     sig: Any = None,
 ) -> Any:
     """ufunc(*inputs): a tracer, or a tuple for ufuncs with several outputs."""
-    if out is not None and out != (None,):
+    if is_out(out):
         raise TracingError(
             f"np.{ufunc.__name__}(..., out=...) stores into an array: use the result instead, "
             f"`y = np.{ufunc.__name__}(...)`"
@@ -346,8 +346,13 @@ def method(ufunc: np.ufunc, name: str, *inputs: Any, **kwargs: Any) -> Any:
 METHODS["ufunc_method"] = method
 
 
+def is_out(out: Any) -> bool:
+    """Is an output array given?"""
+    return out is not None and not (isinstance(out, tuple) and all(x is None for x in out))
+
+
 def _no_out(out: Any, name: str) -> None:
-    if out is not None and out != (None,):
+    if is_out(out):
         raise TracingError(f"{name}(..., out=...) stores into an array: use the result instead")
 
 
