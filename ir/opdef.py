@@ -48,7 +48,7 @@ from gradc.ir.types import ScalarType, TensorType, Type
 REGISTRY: dict[str, type[Op]] = {}
 _STATIC = (
     "infer", "evaluate", "vjp", "masked_vjp", "scalar", "samples", "simplify", "pieces", "identity",
-    "pretty", "verify", "combine", "finite_slope_at",
+    "pretty", "verify", "combine", "finite_slope_at", "reverse", "push",
 )  # fmt: skip
 
 
@@ -94,6 +94,8 @@ class Op(Operation):
     evaluate: ClassVar[Callable[..., Any] | None] = None
     vjp: ClassVar[Any] = None
     masked_vjp: ClassVar[Callable[..., Any] | None] = None
+    reverse: ClassVar[Any] = None  # vjp of an op with regions: reverse(driver, op, cotangents)
+    push: ClassVar[Any] = None  # its tangents: push(b, op, tangents, active)
     samples: ClassVar[Any] = None
     simplify: ClassVar[Callable[..., Any] | None] = None
     pretty: ClassVar[Any] = None  # its text for people, see printer.py

@@ -128,11 +128,14 @@ class Reverse:
             self._plain(op, active, [self._selected(only)])
 
     def _regions(self, op: Any, found: Sequence[Cotangent | None]) -> None:
-        """An operation with regions reverses itself: reverse(driver, op, cotangents or None)."""
-        reverse = getattr(op, "reverse", None)
-        if reverse is None:
+        """An operation with regions reverses itself, given the cotangents of its results or None.
+
+        Its rule writes through `driver.b`, runs `transpose` on the bodies and hands over cotangents
+        of operands and captured values with `driver.seed`.
+        """
+        if op.reverse is None:
             raise IRError(f"{op.name} has no reverse rule, so it cannot be differentiated", op)
-        reverse(self, op, [None if g is None else self._selected(g) for g in found])
+        op.reverse(self, op, [None if g is None else self._selected(g) for g in found])
 
     def _rule(self, op: Any, rule: Any, b: Any, gs: Sequence[Any]) -> Sequence[Any]:
         entries = rule(b, op, *gs)

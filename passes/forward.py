@@ -35,10 +35,9 @@ def push(b: Builder, op: Any, tangents: Tangents, active: set[Value]) -> None:
     active).
     """
     if op.regions:
-        own = getattr(op, "push", None)
-        if own is None:
+        if op.push is None:
             raise IRError(f"{op.name} has no forward rule, so it cannot be differentiated", op)
-        own(b, op, tangents, active)
+        op.push(b, op, tangents, active)
         return
     if op.vjp is None:
         raise IRError(f"{op.name} has no derivative rule, so it cannot be differentiated", op)
