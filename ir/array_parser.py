@@ -63,18 +63,19 @@ class ArrayParser(TypeParser):
 
     def _fill(self, elements: Any, type: TensorType, at: int) -> np.ndarray:
         dtype = to_numpy(type.dtype)
+        shape: Any = type.shape
         if elements is None or elements == []:
             if type.size:
                 self.fail(f"expected {type.size} elements for {type}, got none", at)
-            return np.empty(type.shape, dtype)
+            return np.empty(shape, dtype)
         if _is_token(elements) and elements[0] == "string":
             return self._fill_from_bytes(elements, type)
         if _is_token(elements) or isinstance(elements, tuple):
             one = self._numbers([elements], type.dtype)
-            return np.broadcast_to(one.reshape(()), type.shape)
-        shape, flat = self._flatten(elements, at)
-        if shape != type.shape:
-            self.fail(f"expected elements of shape {list(type.shape)}, got {list(shape)}", at)
+            return np.broadcast_to(one.reshape(()), shape)
+        found, flat = self._flatten(elements, at)
+        if found != shape:
+            self.fail(f"expected elements of shape {list(shape)}, got {list(found)}", at)
         return self._numbers(flat, type.dtype).reshape(shape)
 
     def _fill_from_bytes(self, element: Any, type: TensorType) -> np.ndarray:
@@ -85,13 +86,14 @@ class ArrayParser(TypeParser):
             data = bytes.fromhex(text[3:-1])
         except ValueError:
             self.fail("expected an even number of hexadecimal digits", at)
+        shape: Any = type.shape
         little = to_numpy(type.dtype).newbyteorder("<")
         if len(data) == little.itemsize:
             one = np.frombuffer(data, little).astype(to_numpy(type.dtype))
-            return np.broadcast_to(one.reshape(()), type.shape)
+            return np.broadcast_to(one.reshape(()), shape)
         if len(data) != type.nbytes:
             self.fail(f"expected {type.nbytes} bytes for {type}, got {len(data)}", at)
-        return np.frombuffer(data, little).astype(to_numpy(type.dtype)).reshape(type.shape)
+        return np.frombuffer(data, little).astype(to_numpy(type.dtype)).reshape(shape)
 
     def _flatten(self, elements: list[Any], at: int) -> tuple[tuple[int, ...], list[Any]]:
         if not isinstance(elements[0], list):

@@ -61,7 +61,7 @@ class TypeParser(Lexer):
         name = self.token
         if name in self.aliases:
             self.advance()
-            return self.aliases[name]  # type: ignore[no-any-return]
+            return self.aliases[name]
         if "." not in name:
             self.fail(f"the type alias {name} is not defined")
         self.advance()

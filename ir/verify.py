@@ -111,10 +111,10 @@ def _verify_links(op: Operation) -> None:
 
 
 def _verify_region(op: Operation, region: Region, visible: set[Value]) -> None:
-    registered = isinstance(op, Op)
-    if not region.blocks and registered and op.optional_regions:
-        return
-    if registered and len(region.blocks) != 1:
+    rules = op if isinstance(op, Op) else None
+    if rules is not None and len(region.blocks) != 1:
+        if not region.blocks and rules.optional_regions:
+            return
         raise VerificationError(
             f"{op.name}: expected one block in each region, got {len(region.blocks)}", op
         )
@@ -124,7 +124,7 @@ def _verify_region(op: Operation, region: Region, visible: set[Value]) -> None:
         for k, value in enumerate(block.args):
             if value.owner is not block or value.index != k:
                 raise VerificationError(f"{op.name}: block argument {k} belongs elsewhere", op)
-        if registered and not op.no_terminator:
+        if rules is not None and not rules.no_terminator:
             _verify_terminator(op, block)
         defined: list[Value] = list(block.args)
         visible.update(defined)
