@@ -58,6 +58,11 @@ def thread_functions() -> tuple[int, int]:
     return get or 0, set or 0
 
 
+def num_threads() -> int:
+    """How many threads SciPy's BLAS uses; 1 where it does not say."""
+    return 1 if library() is None else int(_function(library(), "openblas_get_num_threads")())
+
+
 def set_callback(address: int) -> None:
     """Hand BLAS's parallel jobs to the function at an address; 0 gives them back to BLAS."""
     if library() is not None:

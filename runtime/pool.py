@@ -23,7 +23,8 @@ WORD, FUNCTION, DATA, STRIDE, EXTRA = 0, 8, 9, 10, 11
 DONE, OWNER, SLEEPERS, READY, LIMIT = 16, 24, 32, 40, 48
 MUTEX, CONDITION = 56, 72  # pthread_mutex_t and pthread_cond_t: 128 bytes for each
 BLAS_GET, BLAS_SET = 88, 89  # OpenBLAS's functions for its number of threads, or 0
-WORDS = 96
+BLAS_MUTEX = 96  # OpenBLAS's threads share work space: one of its parallel calls at a time
+WORDS = 112
 
 SLEEP_AFTER = 200_000  # nanoseconds without work
 BLAS_PATIENCE = 20_000  # nanoseconds that BLAS waits for the pool
@@ -251,8 +252,8 @@ leave:
   ret void
 }}
 
-; Set LIMIT, wake everyone, wait until no more than that are there.
-define void @gradc_set_limit(i64 %limit) {{
+; Set LIMIT and BLAS's number of threads, wake everyone, wait until no more than that are there.
+define void @gradc_set_limit(i64 %limit, i32 %threads) {{
 entry:
   {_at("limit.p", LIMIT)}
   {_at("ready.p", READY)}
@@ -266,6 +267,17 @@ again:
   %r0 = call i32 @sched_yield()
   br label %claim
 held:
+  {_at("set.p", BLAS_SET)}
+  %set = load ptr, ptr %set.p
+  %none = icmp eq ptr %set, null
+  br i1 %none, label %limiting, label %blas
+blas:
+  {_at("blas.m", BLAS_MUTEX)}
+  %b1 = call i32 @pthread_mutex_lock(ptr %blas.m)
+  call void %set(i32 %threads)
+  %b2 = call i32 @pthread_mutex_unlock(ptr %blas.m)
+  br label %limiting
+limiting:
   store atomic i64 %limit, ptr %limit.p seq_cst, align 8
   %r1 = call i32 @pthread_mutex_lock(ptr %mutex)
   %r2 = call i32 @pthread_cond_broadcast(ptr %condition)
@@ -317,10 +329,13 @@ own:
   %single = and i1 %has, %uses
   br i1 %single, label %narrow, label %offer
 narrow:
-  ; We own the pool, so no parallel BLAS call is running: its number of threads may change.
+  ; Jobs call BLAS one thread each. Changing its number of threads moves its work space.
+  {_at("narrow.m", BLAS_MUTEX)}
+  %n1 = call i32 @pthread_mutex_lock(ptr %narrow.m)
   %get = load ptr, ptr %get.p
   %before = call i32 %get()
   call void %set(i32 1)
+  %n2 = call i32 @pthread_mutex_unlock(ptr %narrow.m)
   br label %offer
 offer:
   %threads = phi i32 [ 0, %own ], [ %before, %narrow ]
@@ -336,7 +351,10 @@ wait:
   call void @gradc_await(i64 %jobs)
   br i1 %single, label %widen, label %finish
 widen:
+  {_at("widen.m", BLAS_MUTEX)}
+  %w1 = call i32 @pthread_mutex_lock(ptr %widen.m)
   call void %set(i32 %threads)
+  %w2 = call i32 @pthread_mutex_unlock(ptr %widen.m)
   br label %finish
 finish:
   call void @gradc_release()
@@ -363,7 +381,8 @@ out:
 """
 
 # OpenBLAS's parallel jobs, all at the same time: it is the callback of
-# openblas_set_threads_callback_function(sync, job, count, size of a datum, data, extra).
+# openblas_set_threads_callback_function(sync, job, count, size of a datum, data, extra). The
+# caller may hold the GIL, so nothing here waits for a thread that may need it.
 BLAS_JOBS = f"""
 define internal ptr @gradc_blas_thread(ptr %call) {{
   %fn = load ptr, ptr %call
@@ -380,6 +399,14 @@ define internal ptr @gradc_blas_thread(ptr %call) {{
 }}
 
 define void @gradc_blas_jobs(i32 %sync, ptr %fn, i32 %count, i64 %size, ptr %data, i32 %extra) {{
+  {_at("mutex", BLAS_MUTEX)}
+  %r1 = call i32 @pthread_mutex_lock(ptr %mutex)
+  call void @gradc_blas_now(ptr %fn, i32 %count, i64 %size, ptr %data, i32 %extra)
+  %r2 = call i32 @pthread_mutex_unlock(ptr %mutex)
+  ret void
+}}
+
+define internal void @gradc_blas_now(ptr %fn, i32 %count, i64 %size, ptr %data, i32 %extra) {{
 entry:
   {_at("ready.p", READY)}
   %jobs = sext i32 %count to i64
@@ -475,9 +502,9 @@ out:
 }}
 """
 
-# Long loops count down the first word of a clock (count, budget, last visit, last question) and come here
-# at zero. The budget adapts to a few milliseconds between visits; every 50 ms the thread that Python
-# called asks for signals, the others see whether it was told to stop. 0, or 3 to stop.
+# Long loops count down the first word of a clock (count, budget, last visit, last question) and
+# come here at zero. The budget adapts to a few milliseconds between visits; every 50 ms the thread
+# that Python called asks for signals, the others see whether it was told to stop. 0, or 3 to stop.
 POLL = f"""
 define i32 @gradc_poll(ptr %record, ptr %clock) {{
 entry:

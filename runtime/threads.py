@@ -1,9 +1,9 @@
 """The one thread pool: its workers are Python daemon threads inside a native loop (pool.py).
 
 `set_num_threads(n)`, or GRADC_NUM_THREADS, sets how many threads compiled code uses, the calling
-one included; the default is the number of CPUs that the process may use. Results do not depend on
-it. After a fork the child has no workers and starts them anew with the next program that it makes
-ready."""
+one included; the default is the number of CPUs that the process may use. SciPy's BLAS, which
+compiled code calls, uses no more. Results do not depend on it. After a fork the child has no
+workers and starts them anew with the next program that it makes ready."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _lock = threading.Lock()
 _functions: dict[str, ctypes._CFuncPtr] = {}  # type: ignore[name-defined]
 _state: ctypes.Array[ctypes.c_int64] | None = None
 _wanted: int | None = None  # what set_num_threads asked for
-_workers = 0
+_workers = -1  # none, and not yet told to BLAS
+_blas_threads = 1  # what BLAS would use by itself
+_blas_jobs = 0  # the address of its callback
 
 
 class ThreadCountError(GradcError, ValueError):
@@ -58,7 +60,7 @@ def _default() -> int:
     if text:
         if not text.isdecimal() or int(text) < 1:
             raise ThreadCountError(
-                f"expected the environment's GRADC_NUM_THREADS to be a number from 1 up, got {text!r}"
+                f"expected the environment's GRADC_NUM_THREADS to be at least 1, got {text!r}"
             )
         return int(text)
     affinity = getattr(os, "sched_getaffinity", None)
@@ -67,18 +69,20 @@ def _default() -> int:
 
 def _load() -> ctypes.Array[ctypes.c_int64]:
     """Compile the pool, set up its locks, register what happens on a fork."""
+    global _blas_threads, _blas_jobs
     text = pool.text(platform.machine())
     addresses = compile.addresses_of(text, (*pool.PROVIDED, *pool.NATIVE))
     for name in pool.PROVIDED:
         compile.add_symbol(name, addresses[name])
-    kinds = {"gradc_worker": (ctypes.c_int64,), "gradc_set_limit": (ctypes.c_int64,)}
+    kinds = {"gradc_worker": (ctypes.c_int64,), "gradc_set_limit": (ctypes.c_int64, ctypes.c_int)}
     for name, parameters in kinds.items():
         _functions[name] = ctypes.CFUNCTYPE(None, *parameters)(addresses[name])
     state = (ctypes.c_int64 * pool.WORDS).from_address(compile.data_address("gradc_pool_state"))
     _init_locks(state)
     get, set = blas.thread_functions()
     state[pool.BLAS_GET], state[pool.BLAS_SET] = get, set
-    blas.set_callback(addresses["gradc_blas_jobs"])
+    _blas_threads = blas.num_threads()
+    _blas_jobs = addresses["gradc_blas_jobs"]
     os.register_at_fork(after_in_child=_after_fork)
     return state
 
@@ -86,15 +90,20 @@ def _load() -> ctypes.Array[ctypes.c_int64]:
 def _init_locks(state: ctypes.Array[ctypes.c_int64]) -> None:
     library = ctypes.CDLL(None)
     base = ctypes.addressof(state)
-    library.pthread_mutex_init(ctypes.c_void_p(base + 8 * pool.MUTEX), None)
+    for place in (pool.MUTEX, pool.BLAS_MUTEX):
+        library.pthread_mutex_init(ctypes.c_void_p(base + 8 * place), None)
     library.pthread_cond_init(ctypes.c_void_p(base + 8 * pool.CONDITION), None)
 
 
 def _resize(workers: int) -> None:
     """Let workers leave or start new ones."""
     global _workers
-    _functions["gradc_set_limit"](workers)
-    for number in range(_workers, workers):
+    if workers == _workers:
+        return
+    if _workers < 0:
+        blas.set_callback(_blas_jobs)
+    _functions["gradc_set_limit"](workers, min(workers + 1, _blas_threads))
+    for number in range(max(0, _workers), workers):
         threading.Thread(
             target=_functions["gradc_worker"], args=(number,), daemon=True, name=f"gradc-{number}"
         ).start()
@@ -107,7 +116,7 @@ def _after_fork() -> None:
     if _state is None:
         return
     _lock = threading.Lock()
-    _workers = 0
+    _workers = -1
     for place in (pool.OWNER, pool.SLEEPERS, pool.READY, pool.LIMIT, pool.DONE, pool.WORD):
         _state[place] = 0
     _init_locks(_state)

@@ -13,11 +13,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from gradc.ir import types
 from gradc.ir.core import Block, Operation, Value
 from gradc.ir.diagnostic import IRError
 from gradc.ir.ops import blas, memref, scf, status
 from gradc.ir.ops.func import FuncOp
-from gradc.ir.types import MemRefType, index
+from gradc.ir.types import MemRefType
 from gradc.passes.lower.python_scalars import EXPRESSIONS, HELPERS, NUMPY
 
 Statement = Callable[["PythonEmitter", Any], None]
@@ -129,7 +130,7 @@ def _stem(value: Value) -> str:
     if isinstance(value.owner, Block):
         if isinstance(value.type, MemRefType):
             return "buffer"
-        return "i" if value.type is index else "x"
+        return "i" if value.type is types.index else "x"
     return {"memref.view": "part", "memref.alloca": "scratch"}.get(value.owner.name, "v")
 
 

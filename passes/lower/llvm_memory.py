@@ -179,9 +179,10 @@ def _gemm(e: FunctionEmitter, op: Any) -> None:
         flip = not transposed if n == 1 else transposed
         rows, columns = t.shape[-2:] if transposed else t.shape[:-3:-1]
         arguments = [
-            _slot(e, "i8", str(ord("T" if flip else "N"))), _int_slot(e, rows), _int_slot(e, columns),
-            alpha, pointers[matrix], _int_slot(e, lead), pointers[vector], _int_slot(e, increments[0]),
-            beta, pointers[2], _int_slot(e, increments[1]),
+            _slot(e, "i8", str(ord("T" if flip else "N"))),
+            _int_slot(e, rows), _int_slot(e, columns), alpha, pointers[matrix], _int_slot(e, lead),
+            pointers[vector], _int_slot(e, increments[0]), beta, pointers[2],
+            _int_slot(e, increments[1]),
         ]  # fmt: skip
         _call_blas(e, f"{letter}gemv", arguments)
         return

@@ -36,8 +36,13 @@ def gemm(a_turned, b_turned, attributes):
 
 
 @pytest.mark.parametrize("dtype", [f32, f64, c64, c128])
-@pytest.mark.parametrize("sizes", [(3, 4, 5), (1, 4, 5), (3, 1, 5), (3, 4, 1), (1, 1, 1), (40, 30, 20),
-                                   (1, 30, 20), (40, 1, 20), (2, 3, 0), (0, 3, 2)])  # fmt: skip
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        *((3, 4, 5), (1, 4, 5), (3, 1, 5), (3, 4, 1), (1, 1, 1), (40, 30, 20)),
+        *((1, 30, 20), (40, 1, 20), (2, 3, 0), (0, 3, 2)),
+    ],
+)
 @pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)])
 def test_layouts(dtype, sizes, turned):
     m, n, k = sizes

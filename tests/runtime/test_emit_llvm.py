@@ -251,8 +251,10 @@ def test_parallel_over_two_dimensions():
     assert_same(both(body, [((300, 40), f64)] * 2, 1, [x]))
 
 
-@pytest.mark.parametrize(("lower", "upper", "step"), [(0, 1000, 1), (3, 1000, 7), (5, 5, 1),
-                                                      (9, 2, 1), (0, 1, 100), (2, 5000, 16)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lower", "upper", "step"),
+    [(0, 1000, 1), (3, 1000, 7), (5, 5, 1), (9, 2, 1), (0, 1, 100), (2, 5000, 16)],
+)
 def test_parallel_bounds(lower, upper, step):
     def body(b, out, _arena):
         zero, one = arith.constant(b, 0.0, f64), arith.constant(b, 1.0, f64)
