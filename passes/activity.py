@@ -12,8 +12,8 @@ exposed  such an operation may stand upstream, for any inputs, infinities and Na
 singular such an operation stands upstream within the same elements, even for finite inputs (log,
          div, sqrt: not mul, not a contraction). A partial read (slice, gather) starts a mask here
          alone, since that mask costs an array.
-suspect  the value itself may be infinite or NaN, even for finite inputs. Contractions zero these
-         where nothing live meets them.
+tame     the value is a constant, or computed from constants, and finite. Contractions zero all
+         other operands where nothing live meets them: missing data is NaN in the inputs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Activity:
     active: set[Value]
     exposed: set[Value]
     singular: set[Value]
-    suspect: set[Value]
+    tame: set[Value]
 
 
 def carries_gradient(value: Value) -> bool:
@@ -87,18 +87,21 @@ def keeps_places(op: Any) -> bool:
 def analyse(ops: Sequence[Operation], sources: Iterable[Value], sinks: Iterable[Value]) -> Activity:
     """Activity of a straight list of operations, in order, from `sources` to `sinks`.
 
-    Values that come from outside the list are taken to be finite.
+    `wild` are values that may be infinite or NaN even for finite inputs.
     """
     varied = {value for value in sources if carries_gradient(value)}
     exposed: set[Value] = set()
     singular: set[Value] = set()
-    suspect: set[Value] = set()
+    wild: set[Value] = set()
+    constant: set[Value] = set()
     for op in ops:
         read = uses(op)
-        tame = is_tame(op) and not any(value in suspect for value in read)
+        tame = is_tame(op) and not any(value in wild for value in read)
         results = [value for value in op.results if carries_gradient(value)]
         if not tame:
-            suspect.update(results)
+            wild.update(results)
+        elif all(value in constant for value in read):
+            constant.update(op.results)
         found = [k for k, value in enumerate(read) if value in varied]
         if not found or not results or is_cut(op):
             continue
@@ -112,4 +115,4 @@ def analyse(ops: Sequence[Operation], sources: Iterable[Value], sinks: Iterable[
     for op in reversed(ops):
         if not is_cut(op) and any(value in active for value in op.results):
             active.update(value for value in uses(op) if value in varied)
-    return Activity(active, exposed, singular, suspect)
+    return Activity(active, exposed, singular, constant)

@@ -120,7 +120,7 @@ class Reverse:
             self._elementwise(op, active, only)
         elif op.lowering == "reduce":
             self._reduction(op, active, only)
-        elif op.lowering == "contract" and only.branch and self._any_suspect(op):
+        elif op.lowering == "contract" and only.branch and self._may_meet_infinity(op):
             self._contraction(op, active, only)
         elif op.finite_slope and op.lowering not in ("scan", "contract", "opaque"):
             self._moves(op, active, only)
@@ -175,8 +175,8 @@ class Reverse:
             if active[k]:
                 self._deliver(op, k, entry, live, g.branch)
 
-    def _any_suspect(self, op: Any) -> bool:
-        return any(value in self.activity.suspect for value in op.operands)
+    def _may_meet_infinity(self, op: Any) -> bool:
+        return any(value not in self.activity.tame for value in op.operands)
 
     def _contraction(self, op: Any, active: Sequence[bool], g: Cotangent) -> None:
         """No infinity may meet a dead element: operands are zeroed where their cotangent is dead.
@@ -186,7 +186,9 @@ class Reverse:
         masks = MaskBuilder(self.b)
         found = self._rule(op, op.vjp, masks, [Mask(g.value.type, None, g.live)])
         operands = [
-            self._select(mask.value, value) if value in self.activity.suspect else value
+            value
+            if mask is None or mask.value is None or value in self.activity.tame
+            else self._select(mask.value, value)
             for value, mask in zip(op.operands, found)
         ]
         view = _View(op, operands)

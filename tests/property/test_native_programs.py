@@ -14,7 +14,7 @@ from gradc.passes.cse import cse
 from gradc.passes.dce import dce
 from gradc.passes.lower.plan import lower, plan
 from gradc.runtime.executor import Executor
-from tests.property.tensor_programs import ProgramMaker, arguments
+from tensor_programs import ProgramMaker, arguments
 
 
 def simplify(function: FuncOp) -> None:

@@ -142,6 +142,7 @@ class ProgramMaker:
         x = self.operand(1)
         axis = int(self.rng.integers(x.type.rank))
         index = self.rng.integers(0, x.type.shape[axis], size=self.choose((1, 3, 5)))
+        index.setflags(write=False)
         at = self.b.constant(value=index, type=TensorType(index.shape, i64))
         return self.b.gather(x, at, axes=(axis,))
 
