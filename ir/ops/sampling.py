@@ -9,6 +9,13 @@ import numpy as np
 from gradc.ir.opdef import Invalid, Sample, Samples
 from gradc.ir.types import INEXACT, ScalarType, f32, f64, i1, tensor, to_numpy
 
+# The largest number, the smallest normal and the smallest subnormal one of each floating type.
+_EXTREMES = {
+    "f16": (65504.0, 2.0**-14, 2.0**-24),
+    "bf16": (255 * 2.0**120, 2.0**-126, 2.0**-133),
+    "f32": ((2 - 2.0**-23) * 2.0**127, 2.0**-126, 2.0**-149),
+    "f64": ((2 - 2.0**-52) * 2.0**1023, 2.0**-1022, 2.0**-1074),
+}
 SHAPES: tuple[tuple[int, ...], ...] = ((), (5,), (3, 4), (2, 0))
 
 
@@ -33,7 +40,7 @@ def corners(dtype: ScalarType) -> Any:
         info = np.iinfo(kind)
         return np.array([0, 1, 2, 3, 7, info.max, info.min, info.max // 2, info.min + 1], kind)
     reals = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -3.5, 1e-4, 40.0, -40.0, np.inf, -np.inf, np.nan]
-    return np.array(reals).astype(kind)
+    return np.array([*reals, *_EXTREMES[dtype.name]]).astype(kind)
 
 
 def pairs(values: Any, count: int) -> tuple[Any, ...]:
@@ -46,19 +53,29 @@ def pairs(values: Any, count: int) -> tuple[Any, ...]:
 
 
 def floats(
-    lo: float, hi: float, operands: int = 1, dtypes: Any = INEXACT, special: bool = True
+    lo: float,
+    hi: float,
+    operands: int = 1,
+    dtypes: Any = INEXACT,
+    special: bool = True,
+    limit: float = np.inf,
 ) -> Samples:
     """Random operands of one shape with values in [lo, hi): ranks 0 to 2 and an empty array.
 
     special: also real operands at the corners of the dtype (0, -0, inf, NaN, INT_MIN, ...), where
     only the value is compared; and two ill-typed uses of the op.
+    limit: leaves out the finite corners beyond it.
     """
 
     def make(rng: np.random.Generator, dtype: ScalarType) -> Any:
         for shape in SHAPES:
             yield Sample(tuple(uniform(rng, dtype, shape, lo, hi) for _ in range(operands)), {})
         if special and not dtype.is_complex:
-            yield Sample(pairs(corners(dtype), operands), {}, smooth=False)
+            values = corners(dtype)
+            if limit < np.inf:
+                sizes = np.abs(values.astype(np.float64))
+                values = values[~np.isfinite(sizes) | (sizes < limit)]
+            yield Sample(pairs(values, operands), {}, smooth=False)
         yield Invalid((tensor(dtype, 2),) * (operands + 1), {}, "operand")
         if operands > 1:
             other = tensor(dtype, 3)
