@@ -155,6 +155,17 @@ class Dim:
     def __repr__(self) -> str:
         return f"?{self.name}"
 
+    def _unknown(self, *others: Any) -> Any:
+        raise TypeError(
+            f"the size {self!r} is known only at run time (it comes from a boolean mask or np.nonzero), so "
+            "it cannot be computed with here: np.size(x, axis) gives it as a traced number"
+        )
+
+    __index__ = __int__ = __float__ = _unknown
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _unknown
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _unknown
+    __lt__ = __le__ = __gt__ = __ge__ = _unknown
+
 
 Size = int | Dim
 

@@ -146,8 +146,10 @@ class Tracer:
         return len(self.value.type.shape)
 
     @property
-    def size(self) -> int:
-        return math.prod(self.static_shape("size"))
+    def size(self) -> Any:
+        """The number of elements; a traced int where it is known only at run time."""
+        shape = self.value.type.shape
+        return math.prod(shape) if self.value.type.is_static else METHODS["size"](self)
 
     @property
     def itemsize(self) -> int:
@@ -155,7 +157,7 @@ class Tracer:
 
     @property
     def nbytes(self) -> int:
-        return self.size * self.itemsize
+        return math.prod(self.static_shape("nbytes")) * self.itemsize
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -257,6 +259,11 @@ class Tracer:
                 "np.concatenate or np.stack"
             )
         new = TABLE[function](self, other)
+        if new.owner is not self.owner:
+            raise TracingError(
+                "an augmented assignment to an array of an enclosing traced function: it would change that "
+                "array in place. Write `x = x + y` and return it"
+            )
         if new.shape != self.shape:
             raise ValueError(
                 f"non-broadcastable output operand with shape {self.shape} doesn't match the "
@@ -462,8 +469,6 @@ class Tracer:
     clip = _method(np.clip)
     round = _method(np.round)
     dot = _method(np.dot)
-    conj = _method(np.conjugate)
-    conjugate = _method(np.conjugate)
     take = _method(np.take)
     repeat = _method(np.repeat)
     nonzero = _method(np.nonzero)
@@ -471,6 +476,12 @@ class Tracer:
     choose = _method(np.choose)
     reshape = _unpacked(np.reshape)
     transpose = _unpacked(np.transpose)
+
+    def conj(self) -> Any:
+        """The array itself where it is real, as NumPy gives."""
+        return TABLE[np.conjugate](self) if self.element.is_complex else self
+
+    conjugate = conj
 
     def flatten(self, order: str = "C") -> Any:
         return TABLE[np.copy](TABLE[np.ravel](self, order=order))

@@ -25,6 +25,7 @@ from gradc.ir.types import f64, from_numpy
 from gradc.numpy_functions.axes import normal_axes, normal_axis
 from gradc.numpy_functions.creation import array_like
 from gradc.numpy_functions.reductions import refuse_out
+from gradc.numpy_functions.shaping import as_view
 
 
 def _along(x: Tracer, axis: int, part: slice) -> Tracer:
@@ -69,7 +70,7 @@ def nan_to_num(
         parts = [nan_to_num(apply(p, t), copy, nan, posinf, neginf) for p in ("real", "imag")]
         return apply("complex", *parts)
     if not t.element.is_floating:
-        return t
+        return array_like(t)
     info = np.finfo(t.dtype)
     high = float(info.max) if posinf is None else posinf
     low = float(info.min) if neginf is None else neginf
@@ -85,13 +86,15 @@ def nan_to_num(
 @implements(np.real)
 def real(val: Any) -> Tracer:
     x = as_tracer(val)
-    return apply("real", x) if x.element.is_complex else x
+    return as_view(apply("real", x), val, ("real", None)) if x.element.is_complex else x
 
 
 @implements(np.imag)
 def imag(val: Any) -> Tracer:
     x = as_tracer(val)
-    return apply("imag", x) if x.element.is_complex else filled(0, x.shape, x.element)
+    if not x.element.is_complex:
+        return filled(0, x.shape, x.element)
+    return as_view(apply("imag", x), val, ("imag", None))
 
 
 @implements(np.angle)
@@ -207,7 +210,7 @@ def diff(
     x = as_tracer(a)
     times = operator.index(n)
     if times == 0:
-        return array_like(x)
+        return x  # the array itself, as NumPy
     if times < 0:
         raise ValueError(f"order must be non-negative but got {times}")
     if not x.ndim:

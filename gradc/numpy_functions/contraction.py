@@ -27,6 +27,7 @@ from gradc.frontend.tracer import Tracer
 from gradc.ir.types import from_numpy, i1, i64
 from gradc.numpy_functions.axes import drop_axes, keep_axes, normal_axis
 from gradc.numpy_functions.reductions import refuse_out
+from gradc.numpy_functions.shaping import flattened
 
 Axes = tuple[int, ...]
 
@@ -148,21 +149,17 @@ def inner(a: Any, b: Any, /) -> Tracer:
 def vdot(a: Any, b: Any, /) -> Tracer:
     """Dot product of the flattened operands, the first conjugated."""
     x, y = _pair(a, b)
-    x, y = _flat(x), _flat(y)
+    x, y = flattened(x), flattened(y)
     if x.shape != y.shape:
         raise ValueError(f"vdot: cannot match {x.shape[0]} elements with {y.shape[0]}")
     return contract(TABLE[np.conjugate](x), y, (0,), (0,))
-
-
-def _flat(x: Tracer) -> Tracer:
-    return x if x.ndim == 1 else apply("reshape", x, shape=(x.size,))
 
 
 @implements(np.outer)
 def outer(a: Any, b: Any, out: Any = None) -> Tracer:
     """Products of all pairs of elements."""
     refuse_out(out, "outer")
-    x, y = (_flat(t) for t in _pair(a, b))
+    x, y = (flattened(t) for t in _pair(a, b))
     return TABLE[np.multiply](keep_axes(x, (1,)), keep_axes(y, (0,)))
 
 

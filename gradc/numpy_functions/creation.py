@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -244,7 +245,8 @@ def _nested(x: Any) -> Tracer:
     if not isinstance(x, list | tuple) and hasattr(x, "__iter__"):
         x = list(x) if isinstance(x, range | map | zip) or hasattr(x, "__next__") else x
     if not isinstance(x, list | tuple) or not _holds_tracer(x):
-        return active_trace().lift(np.asarray(x))
+        found = np.asarray(x)
+        return active_trace().lift(found) if found is x else active_trace().constant(found)
     leaves = list(_leaves(x))
     dtype = result_type(*[operand(leaf) for leaf in leaves])
     return _stacked(x, dtype)
@@ -324,7 +326,7 @@ def item(x: Tracer, *args: Any) -> Tracer:
     if args:
         flat = TABLE[np.ravel](x) if len(args) == 1 and not isinstance(args[0], tuple) else x
         x = TABLE[operator.getitem](flat, args[0] if len(args) == 1 else args)
-    if x.size != 1:
+    if math.prod(x.static_shape("item()")) != 1:
         raise ValueError("can only convert an array of size 1 to a Python scalar")
     found = apply("reshape", x, shape=()) if x.ndim else x
     wide = {"b": i1, "i": i64, "u": i64, "f": f64, "c": c128}[found.element.kind]

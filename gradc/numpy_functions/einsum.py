@@ -26,6 +26,7 @@ from gradc.frontend.tracer import Tracer
 from gradc.ir.types import Dim
 from gradc.numpy_functions.contraction import contract
 from gradc.numpy_functions.reductions import refuse_out, sum_
+from gradc.numpy_functions.shaping import as_view
 
 # A label is a letter, or an int for an axis that an ellipsis stands for (-1 is the last).
 Labels = tuple[Any, ...]
@@ -57,7 +58,9 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = True, dtype: Any = N
     if spare:
         found = _sum(found, spare)
         labels = tuple(n for n in labels if n in output)
-    return _ordered(found, labels, output, sizes)
+    whole = len(given) == 1 and len(output) == len(set(inputs[0]))
+    found = _ordered(found, labels, output, sizes)
+    return as_view(found, given[0], ("einsum", text)) if whole else found
 
 
 # -------------------------------------------------------------------------------- subscripts

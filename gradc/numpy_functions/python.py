@@ -37,7 +37,7 @@ def _scalar(x: Any, what: str) -> Tracer:
     """A one-element operand as a rank-0 tracer."""
     t = x if isinstance(x, Tracer) else as_tracer(x)
     if t.ndim:
-        if t.size != 1:
+        if math.prod(t.static_shape(what)) != 1:
             raise TypeError(f"only length-1 arrays can be converted to Python scalars ({what})")
         t = apply("reshape", t, shape=())
     return t

@@ -25,6 +25,7 @@ from gradc.frontend.trace import apply, filled
 from gradc.frontend.tracer import Tracer
 from gradc.ir.types import ScalarType, from_numpy, i1, i64, to_numpy
 from gradc.numpy_functions.axes import drop_axes, keep_axes, normal_axes, normal_axis
+from gradc.numpy_functions.shaping import flattened
 
 _NO_VALUE: Any = np._NoValue  # type: ignore[attr-defined]
 
@@ -202,7 +203,7 @@ def _position(mnemonic: str) -> Callable[..., Any]:
             )
         rank = x.ndim
         if axis is None:
-            x = apply("reshape", x, shape=(x.size,))
+            x = flattened(x)
         k = normal_axis(0 if axis is None else axis, x.ndim)
         if x.shape[k] == 0 and 0 not in (*x.shape[:k], *x.shape[k + 1 :]):
             raise ValueError(f"attempt to get {mnemonic} of an empty sequence")
@@ -223,7 +224,7 @@ def _running(mnemonic: str) -> Callable[..., Any]:
         element = sum_dtype(x.element) if dtype is None else from_numpy(dtype)
         x = convert(x, element)
         if axis is None:
-            x, axis = apply("reshape", x, shape=(x.size,)), 0
+            x, axis = flattened(x), 0
         return apply(mnemonic, x, axis=normal_axis(axis, x.ndim))
 
     return scan

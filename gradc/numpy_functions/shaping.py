@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from gradc.frontend.location import TracingError
 from gradc.frontend.promotion import as_tracer, broadcast_shapes, broadcast_to, shape_of
-from gradc.frontend.table import TABLE, implements
+from gradc.frontend.table import METHODS, TABLE, implements
 from gradc.frontend.trace import apply
 from gradc.frontend.tracer import Tracer
 from gradc.ir.types import Dim
@@ -22,6 +23,8 @@ def as_view(found: Tracer, x: Any, path: Any) -> Tracer:
     """`found` marked as a view of x, an array of its own name."""
     if not isinstance(x, Tracer):
         return found
+    if x.is_scalar and not found.ndim:
+        return found  # parts of scalars are scalars
     view = array_like(found)
     return view.view_of(x, path)
 
@@ -248,9 +251,26 @@ def ndim(a: Any) -> int:
 @implements(np.size)
 def size(a: Any, axis: Any = None) -> Any:
     x = as_tracer(a)
-    if axis is None:
-        return x.size
-    return math.prod(x.static_shape("np.size")[k] for k in normal_axes(axis, x.ndim))
+    return _count(x, range(x.ndim) if axis is None else normal_axes(axis, x.ndim))
+
+
+def _count(x: Tracer, axes: Iterable[int]) -> Any:
+    """The number of elements over axes: an int, or a traced int where a size is of run time."""
+    found: Any = 1
+    for k in axes:
+        n = x.shape[k]
+        if isinstance(n, Dim):
+            counted = apply("size", x, axis=k)
+            n = Tracer(counted.value, counted.owner, weak=True)
+        found = found * n
+    return found
+
+
+def method_size(x: Tracer) -> Any:
+    return _count(x, range(x.ndim))
+
+
+METHODS["size"] = method_size
 
 
 @implements(np.diagonal, np.linalg.diagonal)
@@ -262,7 +282,7 @@ def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Tracer:
     first, second = max(0, -k), max(0, k)
     n = max(0, min(rows - first, columns - second))
     steps = np.arange(n)
-    return x[..., first + steps, second + steps]
+    return as_view(x[..., first + steps, second + steps], a, ("diagonal", (k, axis1, axis2)))
 
 
 @implements(np.diag)

@@ -114,6 +114,8 @@ def emit(ufunc: np.ufunc, converted: list[Tracer], outputs: Any) -> Any:
         found = apply(cls.mnemonic(), *converted)
     if isinstance(found, tuple):
         return tuple([typed(x, d) for x, d in zip(found, outputs)])
+    if any(found is x for x in converted):
+        found = Tracer(found.value, found.owner)  # +x is an array of its own
     return typed(found, outputs[0])
 
 

@@ -158,3 +158,12 @@ def test_views_know_their_base():
             del view
         assert not x.has_views
         assert (x + 1).base is None and x[[0, 1]].base is None
+
+
+def test_run_time_sizes_in_arithmetic():
+    assert_as_numpy(lambda x: x[x > 2].sum() / x[x > 2].size, V)
+    assert_as_numpy(lambda x: np.size(x[x > 2], 0) * 2, V)
+    with pytest.raises(TypeError, match="known only at run time.*np.size"):
+        run_traced(lambda x: x[x > 2].shape[0] * 2, V)
+    with pytest.raises(TypeError, match="known only at run time.*np.size"):
+        run_traced(lambda x: range(x[x > 2].shape[0]), V)

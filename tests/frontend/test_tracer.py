@@ -255,6 +255,28 @@ def test_augmented_assignment_changes_a_local_array_under_all_its_names():
     assert_as_numpy(released, A)
 
 
+def test_functions_that_change_nothing_give_arrays_of_their_own():
+    for f in (
+        lambda a: +a, np.positive, np.abs, np.floor, np.conjugate, np.round, np.nan_to_num, np.copy,
+        lambda a: a.astype(a.dtype), lambda a: a.clip(0, None), lambda a: np.diff(a, 0),
+        lambda a: np.concatenate([a]), lambda a: np.where(True, a, a),
+    ):  # fmt: skip
+
+        def changed(a, f=f):
+            b = a * np.uint8(1)
+            c = f(b)
+            c += np.uint8(1)
+            return b, c
+
+        assert_as_numpy(changed, np.arange(3, dtype=np.uint8))
+
+
+def test_augmented_assignment_in_an_inner_trace(trace, x):
+    y = x * 2
+    with Trace("inner").active(), pytest.raises(TracingError, match="enclosing traced function"):
+        y += 1
+
+
 def test_augmented_assignment_keeps_shape_and_dtype():
     def widen(a):
         b = a * 1
