@@ -15,17 +15,10 @@ import numpy as np
 
 from gradc.ir.opdef import NOT_DIFFERENTIABLE, Elementwise
 from gradc.ir.ops.creation import constant_value
-from gradc.ir.ops.sampling import floats, uniform, wrong_dtype
+from gradc.ir.ops.sampling import floats, wrong_dtype
 from gradc.ir.type_rules import expect_count, expect_dtype, same_type
-from gradc.ir.types import (
-    FLOATS,
-    INEXACT,
-    INTEGERS,
-    NUMBERS,
-    i1,
-)  # fmt: skip
+from gradc.ir.types import FLOATS, INEXACT, INTEGERS, NUMBERS, i1
 
-__all__ = ["conj", "defined_by", "floats", "is_constant", "uniform"]
 REALS = INTEGERS + FLOATS
 
 
