@@ -10,6 +10,7 @@ the same rules.
 from __future__ import annotations
 
 import collections
+import copy
 import enum
 import sys
 from collections.abc import Callable
@@ -29,7 +30,10 @@ _VALUE_TYPES = (
     bool, int, str, bytes, type(None), np.integer, np.bool_, enum.Enum, np.dtype, slice, range,
     CodeType,
 )  # fmt: skip
-_CONTAINERS = (list, tuple, dict, collections.OrderedDict)
+_CONTAINERS = (
+    list, tuple, dict, collections.OrderedDict, collections.defaultdict, collections.Counter,
+    collections.deque,
+)  # fmt: skip
 TRUSTED_MODULES = frozenset(("numpy", "scipy", "numba", "llvmlite", "optree", "gradc", "ml_dtypes"))
 
 MakeInput = Callable[[TensorType, str, bool, Any], Tracer]
@@ -72,6 +76,10 @@ class Capture:
         """Did this object exist before the call (reached from an argument or a captured value)?"""
         return any(id(value) in d for d in (self.known, self.originals, self.protected))
 
+    def is_object(self, value: Any) -> bool:
+        """Is this an object from before the call that has no stand-in?"""
+        return id(value) in self.known and id(value) not in self.originals
+
     def child(self, parent: Source, kind: str, key: Any) -> Source:
         """The source one step on from `parent`, one object for each path."""
         index = (id(parent), kind, key if not isinstance(key, float) else repr(key))
@@ -103,6 +111,7 @@ class Capture:
         if kind in _CONTAINERS or (isinstance(value, tuple) and hasattr(kind, "_fields")):
             return self._container(value, source)
         if kind in (set, frozenset):
+            self._remember(value, source)
             self.reader.check(source, "type({v}) is {t} and {v} == {c}", "the same set",
                               t=kind, c=kind(value))  # fmt: skip
             return value
@@ -127,6 +136,12 @@ class Capture:
             return value
         self._remember(value, source)
         self.reader.check(source, "{v} is {c}", f"the same {kind.__name__}", c=value)
+        if isinstance(value, dict | list):
+            # A user's subclass is used as it is: what it holds must stay the same objects.
+            snapshot = dict(value) if isinstance(value, dict) else list(value)
+            self.reader.check(
+                source, "{same}({v}, {c})", "holding the same items", same=_same_items, c=snapshot
+            )
         return value
 
     def anonymous_array(self, array: Any) -> Tracer:
@@ -143,7 +158,15 @@ class Capture:
             return value
         if isinstance(value, MethodType | BuiltinFunctionType) and value.__self__ is owner:
             return value
+        if callable(value) and getattr(owner, name) is not value:
+            return value  # bound anew at each access, as by functools.partialmethod
         return self.load(value, self.child(found[1], "attr", name))
+
+    def item(self, owner: Any, key: Any, value: Any) -> Any:
+        """What the traced function sees for `owner[key]` of a known object."""
+        if isinstance(value, Tracer) or (callable(value) and owner[key] is not value):
+            return value
+        return self.load(value, self.child(self.source_of(owner), "item", key))
 
     # ------------------------------------------------------------------------- kinds of values
     def _remember(self, value: Any, source: Source) -> None:
@@ -222,7 +245,7 @@ class Capture:
                 t=kind,
                 k=list(value),
             )
-            stand_in = kind()
+            stand_in = copy.copy(value)
             self.converted[id(value)] = (value, stand_in)
             for key, item in value.items():
                 stand_in[key] = self.load(item, self.child(source, "item", key))
@@ -239,9 +262,7 @@ class Capture:
                 self.converted[id(value)] = (value, items)
             for k, item in enumerate(value):
                 items.append(self.load(item, self.child(source, "item", k)))
-            stand_in = (
-                items if kind is list else kind(*items) if kind is not tuple else tuple(items)
-            )
+            stand_in = items if kind is list else _like(value, items)
         self.converted[id(value)] = (value, stand_in)
         self.protect(stand_in)
         self._remember(value, source)
@@ -252,7 +273,7 @@ class Capture:
         """Remember a container that stands for one outside the call: it must not be changed."""
         if isinstance(stand_in, dict):
             self.originals[id(stand_in)] = (stand_in, dict(stand_in))
-        elif isinstance(stand_in, list):
+        elif isinstance(stand_in, list | collections.deque):
             self.originals[id(stand_in)] = (stand_in, list(stand_in))
 
     def protect_object(self, value: Any) -> None:
@@ -262,12 +283,7 @@ class Capture:
     def check_unchanged(self) -> None:
         """Raise when a protected container was changed behind the staged operators' back."""
         for stand_in, snapshot in self.originals.values():
-            same = len(stand_in) == len(snapshot)
-            if same and isinstance(stand_in, dict):
-                same = all(k in snapshot and snapshot[k] is v for k, v in stand_in.items())
-            elif same:
-                same = all(a is b for a, b in zip(stand_in, snapshot))
-            if not same:
+            if not _same_items(stand_in, snapshot):
                 raise TracingError(
                     f"a {type(stand_in).__name__} that outlives the call was changed while "
                     f"tracing: "
@@ -282,6 +298,21 @@ def _is_plain(value: Any) -> bool:
     numbers = sum(type(x) in (float, complex) for x in items)
     simple = (bool, int, str, bytes, type(None), float, complex)
     return all(type(x) in simple for x in items) and (numbers == 0 or numbers > _MOST_NUMBERS)
+
+
+def _like(value: Any, items: list[Any]) -> Any:
+    kind = type(value)
+    if hasattr(kind, "_fields"):
+        return kind(*items)
+    return kind(items, value.maxlen) if kind is collections.deque else kind(items)
+
+
+def _same_items(value: Any, snapshot: Any) -> bool:
+    if len(value) != len(snapshot):
+        return False
+    if isinstance(value, dict):
+        return all(k in snapshot and snapshot[k] is v for k, v in value.items())
+    return all(a is b for a, b in zip(value, snapshot))
 
 
 def _same_types(value: Any, expected: Any) -> bool:

@@ -110,6 +110,14 @@ class Operators:
             return stage_call(context, found, (owner,), {})
         return context.capture.attribute(owner, name, getattr(owner, name))
 
+    def indexed(self, owner: Any) -> Any:
+        """What `owner[key]` reads from: the owner, or for an object that existed before the call a
+        stand-in that captures the item."""
+        context = current_context()
+        if context is None or type(owner) in _PLAIN or not context.capture.is_object(owner):
+            return owner
+        return _Items(context, owner)
+
     # ------------------------------------------------------------------------------ calls
     def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """`function(*args, **kwargs)`"""
@@ -156,6 +164,25 @@ class Operators:
         """A global or closure variable of the original function is about to be assigned."""
         if current_context() is not None:
             raise fence.rebound_name(name, kind)
+
+
+_PLAIN = frozenset((Tracer, list, tuple, dict, str, type))  # captured by other means, or not at all
+
+
+class _Items:
+    """The items of an object that existed before the call."""
+
+    __slots__ = ("context", "owner")
+
+    def __init__(self, context: Context, owner: Any) -> None:
+        self.context = context
+        self.owner = owner
+
+    def __getitem__(self, key: Any) -> Any:
+        method = getattr(type(self.owner), "__getitem__", None)
+        if isinstance(method, FunctionType) and self.context.is_rewritable(_module_of(method)):
+            return stage_call(self.context, method, (self.owner, key), {})
+        return self.context.capture.item(self.owner, key, self.owner[key])
 
 
 def concrete_truth(value: Tracer, construct: str) -> bool:

@@ -12,6 +12,7 @@ import io
 import os
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from types import BuiltinFunctionType
@@ -95,14 +96,15 @@ _LOG_FUNCTIONS = frozenset(("debug", "info", "warning", "error", "critical", "ex
 
 _MUTATORS = frozenset(
     ("append", "extend", "insert", "remove", "pop", "clear", "sort", "reverse", "update",
-     "setdefault", "popitem", "move_to_end", "add", "discard", "__setitem__", "__delitem__")
+     "setdefault", "popitem", "move_to_end", "add", "discard", "appendleft", "extendleft",
+     "popleft", "rotate", "__setitem__", "__delitem__")
 )  # fmt: skip
 
 
 def is_mutator(function: Any) -> bool:
     """Is this a bound method that changes its list, dict or set?"""
     owner = getattr(function, "__self__", None)
-    return isinstance(owner, list | dict | set) and function.__name__ in _MUTATORS
+    return isinstance(owner, list | dict | set | deque) and function.__name__ in _MUTATORS
 
 
 def outliving_container(function: Any) -> TracingError:
@@ -115,7 +117,7 @@ def outliving_container(function: Any) -> TracingError:
 
 
 # Built-in functions that change their first argument.
-_CHANGERS = {
+_CHANGERS: dict[Any, str] = {
     setattr: "setattr changes",
     delattr: "delattr changes",
     next: "next advances",

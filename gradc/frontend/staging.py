@@ -1,13 +1,14 @@
 """The rewrite of a user's function to staged operators (AST to AST).
 
-Calls, loads of free variables and globals, attribute loads, conditions, iterations, stores and
-formatted values go through an `Operators` object (control.py), which the rewritten function holds
-in a hidden cell. Everything else is left as it is, with its file name, lines and columns, so
+Calls, loads of free variables and globals, attribute and item loads, conditions, iterations, stores
+and formatted values go through an `Operators` object (control.py), which the rewritten function
+holds in a hidden cell. Everything else is left as it is, with its file name, lines and columns, so
 tracebacks and locations are the user's:
 
     y = np.sin(w) if x.ndim else d["k"]
     y = __gradc__.call(__gradc__.attribute(__gradc__.load_global(np, "np"), "sin"), w)
-        if __gradc__.truth(__gradc__.attribute(x, "ndim"), "a conditional expression") else d["k"]
+        if __gradc__.truth(__gradc__.attribute(x, "ndim"), "a conditional expression")
+        else __gradc__.indexed(d)["k"]
 
 Stores keep their statement; the object stored into passes through `stored`, so every form of target
 works: `a.b, c[i] = v` becomes `__gradc__.stored(a, "b").b, __gradc__.stored(c, None)[i] = v`.
@@ -105,7 +106,11 @@ def _rewrite(located: Located, code: CodeType) -> CodeType | None:
                 name=located.class_name, bases=[], keywords=[], body=body, decorator_list=[]
             )
         ]
-    names = [OPERATORS, *(name for name in code.co_freevars)]
+    names = [OPERATORS, *code.co_freevars]
+    bound = located.class_name or getattr(rewritten, "name", "")
+    if bound and bound not in names:
+        # The factory's own binding must not capture the function's use of its (global) name.
+        body.insert(0, ast.Global([bound]))
     factory = ast.FunctionDef(
         name=_FACTORY,
         args=_arguments([name for name in names if _is_parameter(name, located.class_name)]),
@@ -343,7 +348,9 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         self.generic_visit(node)
-        if not isinstance(node.ctx, ast.Load):
+        if isinstance(node.ctx, ast.Load):
+            node.value = self.operator("indexed", node.value)
+        else:
             node.value = self.operator("stored", node.value, _constant(None))
         return node
 

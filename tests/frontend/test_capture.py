@@ -1,5 +1,7 @@
 """Captured values: read again at each call, or guarded."""
 
+import array
+import collections
 import dataclasses
 import enum
 import types
@@ -14,6 +16,7 @@ weights = np.ones(3)
 rate = 0.5
 power = 2
 table = {"w": np.ones(3), "b": [1.0, np.zeros(3)]}
+PROXIED = {"a": 2.0}
 config = types.ModuleType("config_of_this_test")
 
 
@@ -315,3 +318,62 @@ def test_numpy_ints_and_bools_are_guarded():
     flag = np.bool_(False)
     np.testing.assert_array_equal(compiled(table), table)
     assert traces(compiled) == 3
+
+
+class Registry(dict):
+    """A user's dict, used as it is."""
+
+
+class Sequence:
+    def __init__(self, *items):
+        self.items = items
+
+    def __getitem__(self, k):
+        return self.items[k] if k >= 0 else self.items[0]
+
+
+@pytest.mark.parametrize(
+    "held, key, change",
+    [
+        (collections.defaultdict(float, a=2.0), "a", None),
+        (collections.Counter(a=2), "a", None),
+        (collections.OrderedDict(a=2.0, b=1), "a", None),
+        (collections.deque([1.0, 2.0]), 1, None),
+        (Registry(a=2.0), "a", None),
+        (Registry(a=np.full(3, 2.0)), "a", None),
+        (Sequence(1.0, 2.0), 1, lambda s: setattr(s, "items", (1.0, 5.0))),
+        (array.array("d", [1.0, 2.0]), 1, None),
+        (types.MappingProxyType(PROXIED), "a", lambda _: PROXIED.update(a=5.0)),
+        (types.SimpleNamespace(a=2.0), None, lambda s: setattr(s, "a", 5.0)),
+    ],
+    ids=lambda p: type(p).__name__,
+)
+def test_items_of_other_containers_are_never_stale(held, key, change):
+    def f(x):
+        return np.sum(x * (held.a if key is None else held[key]))
+
+    compiled = gradc.compile(f)
+    np.testing.assert_allclose(compiled(X), 2 * X.sum())
+    if change is None:
+        held[key] = type(held[key])(5) if isinstance(held[key], int | float) else np.full(3, 5.0)
+    else:
+        change(held)
+    np.testing.assert_allclose(compiled(X), 5 * X.sum())
+
+
+def test_iteration_over_other_containers_is_never_stale():
+    table = collections.defaultdict(list, a=[1.0], b=[2.0, np.ones(3)])
+    registry = Registry(a=2.0)
+
+    def f(x):
+        total = sum(sum(v) for v in table.values())
+        return np.sum(x * total) + sum(registry.values()) + len(table["a"])
+
+    compiled = gradc.compile(f)
+    assert compiled(X) == f(X)
+    table["b"][1] += 1
+    table["a"].append(3.0)
+    assert compiled(X) == f(X)
+    registry["z"] = 4.0
+    table["c"] = [9.0]
+    assert compiled(X) == f(X)

@@ -262,6 +262,36 @@ class Derived(Base):
         return [self.__hidden() for _ in range(2)]
 
 
+def factorial(n):
+    return 1 if n == 0 else n * factorial(n - 1)
+
+
+class Counter:
+    made = 0
+
+    def __init__(self):
+        Counter.made += 1
+        self.number = Counter.made
+
+    def another(self):
+        return Counter().number
+
+
+def test_functions_and_methods_that_use_their_own_name():
+    assert staged(factorial, Operators)(5) == 120
+    assert staged(Counter.another, Operators)(Counter()) == 2
+
+    def local(n):
+        return [] if n == 0 else [n, *local(n - 1)]
+
+    class Local:
+        def copy(self):
+            return Local
+
+    assert staged(local, Operators)(3) == [3, 2, 1]
+    assert staged(Local.copy, Operators)(Local()) is Local
+
+
 def test_super_and_private_names():
     made = object.__new__(Derived)
     staged(Derived.__init__, Operators)(made, 1, 2)
