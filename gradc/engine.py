@@ -215,7 +215,11 @@ def difference(before: Call, now: Call) -> str:
                 f"called with {now.argument_count} positional arguments, before with "
                 f"{before.argument_count}"
             )
-        return "the structure of the arguments differs (keys, lengths or types of containers)"
+        for k in range(now.argument_count):
+            if before.argument_structure(k) != now.argument_structure(k):
+                name = now.argument_name(k)
+                return f"{name} has another structure (keys, lengths, types or static fields)"
+        return "other keyword arguments, or another structure of one"
     for path, old, new in zip(now.paths(), before.kinds, now.kinds):
         if old != new:
             return f"{path} is {new.describe()}, was {old.describe()}"

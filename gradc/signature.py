@@ -206,6 +206,10 @@ class Call:
     def argument_structure(self, argument: int) -> pytree.Structure:
         return self.structure.children()[0].children()[argument]
 
+    def argument_name(self, argument: int) -> str:
+        """The parameter's name; `args[k]` where it has none."""
+        return self.names[argument] if argument < len(self.names) else f"args[{argument}]"
+
     @property
     def argument_count(self) -> int:
         return self.structure.children()[0].num_children

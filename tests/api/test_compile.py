@@ -386,3 +386,18 @@ def test_a_function_without_source_says_so():
     np.testing.assert_allclose(compiled.grad(X), scope["w"])
     with pytest.raises(gradc.TracingError, match="g was traced as it is: its source is not"):
         gradc.compile(scope["g"])(X)
+
+
+def test_explain_names_arguments_and_keywords():
+    compiled = gradc.compile(lambda x, *rest, **more: x)
+    compiled(X)
+    compiled(X, [1.0])
+    compiled(X, [1.0, 2.0])
+    compiled(X, [1.0, 2.0], k=3.0)
+    lines = compiled.explain().splitlines()[1:]
+    assert [line.split(". ", 1)[1] for line in lines] == [
+        "first call",
+        "called with 2 positional arguments, before with 1",
+        "args[1] has another structure (keys, lengths, types or static fields)",
+        "other keyword arguments, or another structure of one",
+    ]
