@@ -36,13 +36,15 @@ def cases(dtypes: tuple[str, ...] | None = None, differentiable: bool = False) -
     ]
 
 
-def groups(size: int) -> list[Any]:
-    """(dtype name, operation names): all cases, up to `size` operations of one dtype at a time.
+def groups(
+    size: int, dtypes: tuple[str, ...] | None = None, differentiable: bool = False
+) -> list[Any]:
+    """(dtype name, operation names): the cases, up to `size` operations of one dtype at a time.
 
     Dtypes whose code differs from another's only in the width are marked slow.
     """
     by_dtype: dict[str, list[str]] = {}
-    for name, dtype in cases():
+    for name, dtype in cases(dtypes, differentiable):
         by_dtype.setdefault(dtype, []).append(name)
     return [
         pytest.param(

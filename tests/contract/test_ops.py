@@ -142,6 +142,18 @@ def test_native_kernels_agree_with_the_reference(dtype: str, names: list[str]) -
         raise
 
 
+@pytest.mark.parametrize(("dtype", "names"), groups(NATIVE_GROUP, ("f64", "c64"), True))
+def test_native_gradients_agree_with_the_interpreter(dtype: str, names: list[str]) -> None:
+    rng = np.random.default_rng(6)
+    drawn = [(SAMPLED[name], s) for name in names for s in samples(name, dtype)]
+    function = joined_program([(cls, operands(s), s.attributes) for cls, s in drawn])
+    rule = pullback(function)
+    arrays = [x for _, s in drawn for x in operands(s)]
+    arrays += [noise(rng, x) for x in inexact(run(function, arrays))]
+    for got, want in zip(run_native(rule, arrays), run(rule, arrays), strict=True):
+        assert_close_in_ulps(got, want, 4 * ULPS, f"{names} {dtype}", summed=True)
+
+
 @pytest.mark.parametrize(("name", "dtype"), cases(differentiable=True))
 def test_rule_gives_cotangents_of_the_operands_types(name: str, dtype: str) -> None:
     for sample in samples(name, dtype):
