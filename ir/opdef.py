@@ -153,7 +153,9 @@ class Op(Operation):
         return tuple(names)
 
     @classmethod
-    def result_types(cls, operands: Sequence[Value], attributes: dict[str, Any], regions: Any) -> Any:
+    def result_types(
+        cls, operands: Sequence[Value], attributes: dict[str, Any], regions: Any
+    ) -> Any:
         """Run the type rule on operand values; always a tuple of types."""
         types = [v.type for v in operands]
         if regions:

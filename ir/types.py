@@ -134,11 +134,19 @@ def to_numpy(scalar: ScalarType) -> np.dtype[Any]:
     raise TypeError(f"no NumPy dtype for {scalar}")
 
 
+_BY_DTYPE: dict[np.dtype[Any], ScalarType] = {}
+
+
 def from_numpy(dtype: Any) -> ScalarType:
     """The element type of a NumPy dtype; TypeError for object, string and other dtypes."""
     dtype = np.dtype(dtype)
-    found = _NUMPY_NAMES.get(dtype.name)
-    if found is None:
+    found = _BY_DTYPE.get(dtype)
+    if found is not None:
+        return found
+    found = _NUMPY_NAMES.get(dtype.name)  # slow: NumPy makes the name anew each time
+    if found is not None:
+        _BY_DTYPE[dtype] = found
+    else:
         raise TypeError(
             f"expected a bool, integer, floating or complex dtype, got {dtype!s}: convert the array "
             "first, for instance with x.astype(np.float64)"

@@ -169,9 +169,7 @@ class Fuser:
         node.writer = writer
         node.inputs = set(writer.loaded)
         node.reads = {v: [access_of(i) for i in places] for v, places in writer.loaded.items()}
-        node.writes = {
-            v: map.as_dims for v, (_, map) in zip(node.roots, outputs, strict=True)
-        }
+        node.writes = {v: map.as_dims for v, (_, map) in zip(node.roots, outputs, strict=True)}
 
     def share_expensive(self) -> None:
         """Store an expensive value once where several kernels would compute it."""
@@ -261,5 +259,3 @@ def fuse(function: FuncOp) -> None:
     """Turn the tensor operations of `function` into kernels, in place."""
     normalize_contractions(function)
     Fuser(function).run()
-
-

@@ -22,7 +22,17 @@ from gradc.ir.diagnostic import TypeRuleError
 from gradc.ir.opdef import REGISTRY, Loop, Op
 from gradc.ir.ops.arith import attribute_type
 from gradc.ir.type_rules import expect_dtype
-from gradc.ir.types import INTEGERS, MemRefType, ScalarType, TensorType, Type, from_numpy, i1, index, to_numpy
+from gradc.ir.types import (
+    INTEGERS,
+    MemRefType,
+    ScalarType,
+    TensorType,
+    Type,
+    from_numpy,
+    i1,
+    index,
+    to_numpy,
+)
 
 COMBINE: dict[str, np.ufunc] = {
     "add": np.add,
@@ -53,7 +63,9 @@ class Generic(Loop, name="kernel.generic"):
     def pretty(op: Any, name: Any) -> str:
         inputs = [name(v) for v in op.body.args]
         domain = ", ".join(f"{i} < {n}" for i, n in zip(inputs, op["sizes"], strict=True))
-        targets = [f"{combine} [{', '.join(map.spell(inputs))}]".strip() for combine, map in op["outputs"]]
+        targets = [
+            f"{combine} [{', '.join(map.spell(inputs))}]".strip() for combine, map in op["outputs"]
+        ]
         if op.operands:
             targets = [f"{name(v)} = {text}" for v, text in zip(op.operands, targets, strict=True)]
         types = ", ".join(str(v.type) for v in (*op.operands, *op.results))

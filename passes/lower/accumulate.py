@@ -173,9 +173,7 @@ def _add_total(b: Builder, total: list[Scalar], value: Scalar) -> list[Scalar]:
     a = Arithmetic(b)
     if value.dtype.real is f32:
         wide = [a.cast(arith_casts.ExtF, p, f64) for p in value.parts]
-        return [
-            Scalar(f64, (a.add(t.value, p),)) for t, p in zip(total, wide, strict=True)
-        ]
+        return [Scalar(f64, (a.add(t.value, p),)) for t, p in zip(total, wide, strict=True)]
     found = []
     for k, x in enumerate(value.parts):
         t, error = total[2 * k].value, total[2 * k + 1].value

@@ -64,7 +64,9 @@ class Application:
 
     def copy(self, b: Builder, source: Array, target: Array, shape: Sequence[Any]) -> None:
         if source.buffer is not target.buffer:
-            self.over(b, shape, lambda inner, ivs: store(inner, load(inner, source, ivs), target, ivs))
+            self.over(
+                b, shape, lambda inner, ivs: store(inner, load(inner, source, ivs), target, ivs)
+            )
 
 
 def emit_apply(b: Builder, op: Apply, context: Context) -> None:

@@ -198,6 +198,8 @@ def constant_scalar(b: Builder, value: Any, dtype: ScalarType) -> Scalar:
 
 def _is_plain(value: float) -> bool:
     doubled = value * 2
-    return doubled != doubled or abs(doubled) == float("inf") or (
-        abs(value) <= 16 and doubled == int(doubled)
+    return (
+        doubled != doubled
+        or abs(doubled) == float("inf")
+        or (abs(value) <= 16 and doubled == int(doubled))
     )

@@ -398,4 +398,3 @@ def number(b: Builder, value: int) -> Value:
 
 
 _DIVUI: Any = REGISTRY["arith.divui"]
-

@@ -110,9 +110,9 @@ class ComplexScalars:
         """z / abs(z), 0 for 0; the direction of an infinite part."""
         s = self.s
         re, im = self.split(z)
-        # Infinite parts become 1 and finite ones beside them 0; two infinities and NaN give NaN.
+        # An infinite part becomes 1 and the other, NaN too, 0; two infinities give NaN.
         infinite = s.logical_or(s.isinf(re), s.isinf(im))
-        undefined = s.logical_or(self.isnan(z), s.logical_and(s.isinf(re), s.isinf(im)))
+        both = s.logical_and(s.isinf(re), s.isinf(im))
 
         def bounded(part: Scalar) -> Scalar:
             direction = s.select(s.isinf(part), s.copysign(s.const(1.0, like=part), part), 0.0)
@@ -120,7 +120,7 @@ class ComplexScalars:
 
         re, im = bounded(re), bounded(im)
         size = s.hypot(re, im)
-        size = s.select(s.eq(size, 0.0), 1.0, s.select(undefined, float("nan"), size))
+        size = s.select(s.eq(size, 0.0), 1.0, s.select(both, float("nan"), size))
         return self.join(s.div(re, size), s.div(im, size))
 
     # --------------------------------------------------------------------- comparison and classes

@@ -88,9 +88,7 @@ def describe(op: Operation) -> Kernel:
                 Place(tuple((k, c) for k, c in enumerate(e.coefficients) if c), e.constant)
                 for e in map.results
             )
-            access = tuple(
-                None if a is None or a >= map.dims else a for a in access_of(index)
-            )
+            access = tuple(None if a is None or a >= map.dims else a for a in access_of(index))
             reads.setdefault(inner.operands[0], []).append(access)
     writes = {o.value: o.dims for o in outputs if o.value is not None}
     return Kernel(op, op["sizes"], outputs, reads, writes)
