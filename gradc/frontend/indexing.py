@@ -1,8 +1,9 @@
 """x[key] on tracers, by NumPy's rules.
 
-Ints, slices, None and Ellipsis give views (nd.slice, nd.reshape). Integer arrays, masks and traced integers give
-copies (nd.gather): concrete ones are checked now, traced ones when the program runs. Where arrays are next to each
-other their result axes take their place; separated by a slice, None or Ellipsis they come first.
+Ints, slices, None and Ellipsis give views (nd.slice, nd.reshape). Integer arrays, masks and traced
+integers give copies (nd.gather): concrete ones are checked now, traced ones when the program runs.
+Where arrays are next to each other their result axes take their place; separated by a slice, None
+or Ellipsis they come first.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _NOT_AN_INDEX = (
 
 @dataclass
 class _Item:
-    """One part of a key. kind: "int", "slice", "new", "array"; `axis` is the axis of x it indexes."""
+    """One part of a key. kind: "int", "slice", "new", "array"; `axis` is x's axis."""
 
     kind: str
     value: Any
@@ -139,8 +140,8 @@ def _checked(k: int, n: Any, axis: int) -> int:
     """A static index made non-negative; on an axis of run-time size it is left to the program."""
     if isinstance(n, Dim):
         raise TracingError(
-            f"a constant index on axis {axis}, whose size is known only at run time (from a boolean "
-            "mask or np.nonzero): use np.where with the mask on the full array"
+            f"a constant index on axis {axis}, whose size is known only at run time (from a "
+            "boolean mask or np.nonzero): use np.where with the mask on the full array"
         )
     if not -n <= k < n:
         raise IndexError(f"index {k} is out of bounds for axis {axis} with size {n}")
@@ -239,8 +240,8 @@ def _basic(x: Tracer, items: list[_Item], key: Any) -> Tracer:
 
 
 def _slice(x: Tracer, items: list[_Item]) -> tuple[Tracer, tuple[Any, ...]]:
-    """x cut by ints and slices (axes of "array" items stay whole), and the shape without the int axes
-    and with the new ones."""
+    """x cut by ints and slices (axes of "array" items stay whole), and the shape without the int
+    axes and with the new ones."""
     starts, sizes, steps, shape = [], [], [], []
     for item in items:
         if item.kind == "new":
@@ -276,9 +277,9 @@ def _bounds(part: slice, n: Any) -> tuple[int, Any, int]:
     for bound in (part.start, part.stop, part.step):
         if isinstance(bound, Tracer) and bound.python is None:
             raise TracingError(
-                "a slice with a traced bound: the size of the result must be known while tracing. Take "
-                "n elements from a traced start with x[start + np.arange(n)], or keep the full size and "
-                "use np.where(np.arange(len(x)) < stop, x, 0)"
+                "a slice with a traced bound: the size of the result must be known while tracing. "
+                "Take n elements from a traced start with x[start + np.arange(n)], or keep the "
+                "full size and use np.where(np.arange(len(x)) < stop, x, 0)"
             )
     start, stop, step = part.indices(n)
     size = len(range(start, stop, step))

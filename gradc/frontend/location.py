@@ -14,32 +14,34 @@ _SKIPPED = frozenset(("gradc", "numpy", "scipy", "optree", "numba", "functools",
 # The commands hold user-level programs too (the demo).
 _SHOWN = ("gradc.cli", "gradc.tests")
 
-_IS_USER: dict[CodeType, bool] = {}
-_LOCATIONS: dict[tuple[CodeType, int], Location] = {}
+# By id: hashing a code object walks all of its constants. The code is kept so that ids stay unique.
+_IS_USER: dict[int, tuple[CodeType, bool]] = {}
+_LOCATIONS: dict[tuple[int, int], Location] = {}
 
 
 def _is_user(frame: FrameType) -> bool:
     code = frame.f_code
-    known = _IS_USER.get(code)
-    if known is None:
-        module = frame.f_globals.get("__name__", "")
-        known = module.partition(".")[0] not in _SKIPPED or module.startswith(_SHOWN)
-        _IS_USER[code] = known
-    return known
+    module = frame.f_globals.get("__name__", "")
+    found = module.partition(".")[0] not in _SKIPPED or module.startswith(_SHOWN)
+    _IS_USER[id(code)] = (code, found)
+    return found
 
 
 def user_location() -> Location:
     """The file, line and column of the nearest frame outside gradc (cached: about 1 us)."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not _is_user(frame):
+    while frame is not None:
+        known = _IS_USER.get(id(frame.f_code))
+        if known[1] if known is not None else _is_user(frame):
+            break
         frame = frame.f_back
     if frame is None:
         return UNKNOWN
-    key = (frame.f_code, frame.f_lasti)
-    found = _LOCATIONS.get(key)
-    if found is None:
-        found = _LOCATIONS[key] = _locate(frame)
-    return found
+    key = (id(frame.f_code), frame.f_lasti)
+    location = _LOCATIONS.get(key)
+    if location is None:
+        location = _LOCATIONS[key] = _locate(frame)
+    return location
 
 
 def _locate(frame: FrameType) -> Location:

@@ -1,8 +1,8 @@
 """NumPy 2's promotion and broadcasting on tracers.
 
-Python numbers, and tracers that stand for them, are weak: they never widen an array. NumPy scalars and 0-d arrays
-are strong. The rules are not copied here: NumPy itself is asked (`ufunc.resolve_dtypes`, `np.result_type`), once
-for each combination of dtypes.
+Python numbers, and tracers that stand for them, are weak: they never widen an array. NumPy scalars
+and 0-d arrays are strong. The rules are not copied here: NumPy itself is asked
+(`ufunc.resolve_dtypes`, `np.result_type`), once for each combination of dtypes.
 """
 
 from __future__ import annotations
@@ -97,9 +97,10 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
                 shown = " ".join(str(tuple(s)) for s in shapes)
                 if isinstance(n, Dim) or isinstance(found[k], Dim):
                     raise TracingError(
-                        f"operands with shapes {shown}: a size known only at run time (from a boolean "
-                        f"mask or np.nonzero) cannot be matched with {n if isinstance(found[k], Dim) else found[k]}. "
-                        "Index both arrays with the same mask"
+                        f"operands with shapes {shown}: a size known only at run time (from a "
+                        "boolean mask or np.nonzero) cannot be matched with "
+                        f"{n if isinstance(found[k], Dim) else found[k]}. Index both arrays with "
+                        "the same mask"
                     )
                 raise ValueError(f"operands could not be broadcast together with shapes {shown}")
     return tuple(found)
@@ -171,14 +172,6 @@ def as_tracer(x: Any) -> Tracer:
     if not isinstance(x, Tracer):
         x = active_trace().lift(x)
     return strong(x)
-
-
-def common(*operands: Any) -> tuple[list[Tracer], Shape]:
-    """Operands converted to their promoted dtype and broadcast together."""
-    found = [operand(x) for x in operands]
-    dtype = result_type(*found)
-    shape = broadcast_shapes(*map(shape_of, found))
-    return [typed(x, dtype, shape) for x in found], shape
 
 
 def inexact(x: Tracer) -> Tracer:

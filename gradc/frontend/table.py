@@ -1,8 +1,9 @@
 """The table of functions that traced code may call.
 
-A key is a public callable (`numpy.mean`, `math.sin`, `operator.add`, `scipy.special.expit`), its entry takes
-the same arguments, with tracers, arrays and numbers among them, and returns tracers. The topic files of
-`gradc.numpy_functions` fill it; the tracer's protocols and the staged `call` read it.
+A key is a public callable (`numpy.mean`, `math.sin`, `operator.add`, `scipy.special.expit`), its
+entry takes the same arguments, with tracers, arrays and numbers among them, and returns tracers.
+The topic files of `gradc.numpy_functions` fill it; the tracer's protocols and the staged `call`
+read it.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def implements(
 
 
 def implementation(function: Any) -> Implementation | None:
-    """The entry of a callable, or None. Finds functions of lazily imported modules by their name."""
+    """The entry of a callable, or None. Functions of lazily loaded modules are found by name."""
     try:
         found = TABLE.get(function)
     except TypeError:  # an unhashable callable

@@ -6,8 +6,8 @@
         y = np.sin(x).sum()          # emits nd.sin, nd.reduce_sum at the user's line
     function = trace.finish([y])
 
-Traces nest (the function given to `grad` inside a traced function): a tracer of an enclosing trace that is used
-in an inner one becomes an argument of the inner function, listed in `borrowed`.
+Traces nest (the function given to `grad` inside a traced function): a tracer of an enclosing trace
+that is used in an inner one becomes an argument of the inner function, listed in `borrowed`.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ def active_trace() -> Trace:
     """The innermost active trace; the error of a tracer that escaped where there is none."""
     if not _STACK.traces:
         raise TracingError(
-            "a traced array is used after its function was traced: it was stored somewhere that outlives "
-            "the call (a global, an attribute, a list, a generator). Return it from the function instead"
+            "a traced array is used after its function was traced: it was stored somewhere that "
+            "outlives the call (a global, an attribute, a list, a generator). Return it from the "
+            "function instead"
         )
     return _STACK.traces[-1]
 
@@ -53,8 +54,8 @@ def active_trace() -> Trace:
 class Trace:
     """One function being traced.
 
-    capture(array) -> Tracer: what a concrete ndarray met in traced code becomes; a constant unless it is
-        set (the front end makes it a hidden input).
+    capture(array) -> Tracer: what a concrete ndarray met in traced code becomes; a constant unless
+        it is set (the front end makes it a hidden input).
     on_static_use(tracer): called when the value of a Python int argument is needed.
     borrowed: value of an enclosing trace -> the tracer of the argument that stands for it here
     """
@@ -140,8 +141,8 @@ class Trace:
                 "a list or tuple where an array or number is expected: use np.array(...)"
             )
         raise TracingError(
-            f"expected an array or a number, got {type(x).__name__}: convert it with np.asarray outside "
-            "the traced function"
+            f"expected an array or a number, got {type(x).__name__}: convert it with np.asarray "
+            "outside the traced function"
         )
 
     def number(self, x: bool | int | float | complex) -> Tracer:
@@ -163,9 +164,9 @@ class Trace:
         owner = outer.owner
         if not owner.open or owner not in _STACK.traces:
             raise TracingError(
-                f"a traced {outer.describe()} is used outside the trace that it belongs to: it was stored "
-                "somewhere that outlives the call (a global, an attribute, a list). Return it from the "
-                "function instead"
+                f"a traced {outer.describe()} is used outside the trace that it belongs to: it was "
+                "stored somewhere that outlives the call (a global, an attribute, a list). Return "
+                "it from the function instead"
             )
         found = self.borrowed.get(outer.value)
         if found is None:
@@ -203,7 +204,7 @@ def _is_uniform(array: np.ndarray[Any, Any]) -> bool:
 
 
 def apply(mnemonic: str, *operands: Tracer, **attributes: Any) -> Any:
-    """Emit an operation at the user's line; its result as a tracer (a tuple for several results)."""
+    """Emit an operation at the user's line; its result as a tracer (a tuple for several)."""
     trace = active_trace()
     builder = trace.builder
     builder.location = user_location()

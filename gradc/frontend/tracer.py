@@ -1,9 +1,9 @@
 """The array proxy: what a traced function sees in place of its arrays.
 
-A tracer stands for an SSA value. NumPy's protocols, the operators and the methods of ndarray all look their
-implementation up in `frontend.table`, so this class says *what* a tracer answers to and the topic files
-of `gradc.numpy_functions` say what it means. Shapes and dtypes are known; numbers are not: anything that needs
-one raises TracingError with the user's line.
+A tracer stands for an SSA value. NumPy's protocols, the operators and the methods of ndarray all
+look their implementation up in `frontend.table`, so this class says *what* a tracer answers to and
+the topic files of `gradc.numpy_functions` say what it means. Shapes and dtypes are known; numbers
+are not: anything that needs one raises TracingError with the user's line.
 """
 
 from __future__ import annotations
@@ -16,22 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from gradc.frontend.array_methods import CANNOT_STORE, ArrayMethods, unary
 from gradc.frontend.location import TracingError
 from gradc.frontend.table import METHODS, TABLE, implementation
 from gradc.frontend.unknown import unknown_function
 from gradc.ir.core import Value
 from gradc.ir.types import ScalarType, to_numpy
-
-CANNOT_STORE = (
-    "cannot store into a traced array: build the result with np.where, np.concatenate or np.stack"
-)
-
-
-def _unary(function: Any) -> Any:
-    def method(self: Tracer) -> Any:
-        return TABLE[function](self)
-
-    return method
 
 
 def _operand(x: Any) -> bool:
@@ -56,38 +46,7 @@ def _in_place(function: Any) -> Any:
     return method
 
 
-def _method(function: Any) -> Any:
-    """A method with the arguments of the NumPy function after the array."""
-
-    def method(self: Tracer, *args: Any, **kwargs: Any) -> Any:
-        return TABLE[function](self, *args, **kwargs)
-
-    method.__name__ = function.__name__
-    return method
-
-
-def _unpacked(function: Any) -> Any:
-    """A method that takes its tuple argument in pieces too: x.reshape(2, 3), x.transpose(1, 0)."""
-
-    def method(self: Tracer, *args: Any, **kwargs: Any) -> Any:
-        whole = args[0] if len(args) == 1 and not kwargs.get(None) else args
-        if not args:
-            return TABLE[function](self, **kwargs)
-        return TABLE[function](self, whole, **kwargs)
-
-    method.__name__ = function.__name__
-    return method
-
-
-def _stores(name: str) -> Any:
-    def method(self: Tracer, *args: Any, **kwargs: Any) -> Any:
-        raise TracingError(f"ndarray.{name}: {CANNOT_STORE}")
-
-    method.__name__ = name
-    return method
-
-
-class Tracer:
+class Tracer(ArrayMethods):
     """A traced array.
 
     value:      its SSA value (rank 0 for scalars); owner: the Trace that it belongs to
@@ -179,16 +138,6 @@ class Tracer:
             )
         return shape
 
-    T = property(_unary(np.transpose))
-    mT = property(_unary(np.matrix_transpose))
-    real = property(_unary(np.real))
-    imag = property(_unary(np.imag))
-
-    @property
-    def flat(self) -> Any:
-        """The elements in row-major order; reading only."""
-        return TABLE[np.ravel](self)
-
     # -------------------------------------------------------------------------- operators
     __add__, __radd__ = _binary(operator.add)
     __sub__, __rsub__ = _binary(operator.sub)
@@ -207,10 +156,10 @@ class Tracer:
     __le__, _ = _binary(operator.le)
     __gt__, _ = _binary(operator.gt)
     __ge__, _ = _binary(operator.ge)
-    __neg__ = _unary(operator.neg)
-    __pos__ = _unary(operator.pos)
-    __invert__ = _unary(operator.invert)
-    __abs__ = _unary(abs)
+    __neg__ = unary(operator.neg)
+    __pos__ = unary(operator.pos)
+    __invert__ = unary(operator.invert)
+    __abs__ = unary(abs)
 
     def __eq__(self, other: Any) -> Any:
         return TABLE[operator.eq](self, other) if _operand(other) else NotImplemented
@@ -241,9 +190,9 @@ class Tracer:
     __irshift__ = _in_place(operator.rshift)
 
     def update_in_place(self, function: Any, other: Any) -> Any:
-        """`x op= other`. A scalar is rebound, as in Python. An array changes under all its names: the
-        tracer takes the new value. Where other memory would change too (an argument, a captured array, a
-        view, an array with a view that is still alive) it is an error.
+        """`x op= other`. A scalar is rebound, as in Python. An array changes under all its names:
+        the tracer takes the new value. Where other memory would change too (an argument, a
+        captured array, a view, an array with a view that is still alive) it is an error.
         """
         if self.is_scalar:
             return TABLE[function](self, other) if _operand(other) else NotImplemented
@@ -254,15 +203,15 @@ class Tracer:
                 else "an array that a view looks into"
             )  # fmt: skip
             raise TracingError(
-                f"an augmented assignment to {what}, {list(self.shape)}: it would change that array in "
-                "place. Write `x = x + y` instead of `x += y`, or build the result with np.where, "
-                "np.concatenate or np.stack"
+                f"an augmented assignment to {what}, {list(self.shape)}: it would change that "
+                "array in place. Write `x = x + y` instead of `x += y`, or build the result with "
+                "np.where, np.concatenate or np.stack"
             )
         new = TABLE[function](self, other)
         if new.owner is not self.owner:
             raise TracingError(
-                "an augmented assignment to an array of an enclosing traced function: it would change that "
-                "array in place. Write `x = x + y` and return it"
+                "an augmented assignment to an array of an enclosing traced function: it would "
+                "change that array in place. Write `x = x + y` and return it"
             )
         if new.shape != self.shape:
             raise ValueError(
@@ -271,8 +220,8 @@ class Tracer:
             )
         if not np.can_cast(new.dtype, self.dtype, "same_kind"):
             raise TypeError(
-                f"cannot cast the result of {function.__name__} from {new.dtype} to {self.dtype} with "
-                "casting rule 'same_kind': write `x = x op y`, or convert first"
+                f"cannot cast the result of {function.__name__} from {new.dtype} to {self.dtype} "
+                "with casting rule 'same_kind': write `x = x op y`, or convert first"
             )
         self.value = METHODS["astype"](new, self.dtype).value
         return self
@@ -283,19 +232,19 @@ class Tracer:
             return bool(self.known())
         if self.value.type.is_static and self.size != 1 and self.ndim:
             raise ValueError(
-                f"The truth value of an array with {self.size} elements is ambiguous: use a.any() or "
-                "a.all()"
+                f"The truth value of an array with {self.size} elements is ambiguous: use a.any() "
+                "or a.all()"
             )
         raise TracingError(
-            "control flow on a traced condition (`if`, `while`, `and`, `or`, `not`, `in`): its value "
-            "is not known while tracing. Compute both and choose with np.where(condition, a, b), combine "
-            "conditions with np.logical_and, np.logical_or, np.logical_not, or make the argument that "
-            "decides a static one"
+            "control flow on a traced condition (`if`, `while`, `and`, `or`, `not`, `in`): its "
+            "value is not known while tracing. Compute both and choose with np.where(condition, "
+            "a, b), combine conditions with np.logical_and, np.logical_or, np.logical_not, or "
+            "make the argument that decides a static one"
         )
 
     def known(self) -> Any:
-        """The Python number, if there is one (else None); the trace is told that the program depends on
-        the values of the arguments that it came from."""
+        """The Python number, if there is one (else None); the trace is told that the program
+        depends on the values of the arguments that it came from."""
         for root in self.roots:
             self.owner.on_static_use(root)
         return self.python
@@ -351,8 +300,8 @@ class Tracer:
 
     def tolist(self) -> Any:
         raise TracingError(
-            "x.tolist() needs the numbers, which are not known while tracing: iterate over x, index "
-            "it, or return it and convert outside"
+            "x.tolist() needs the numbers, which are not known while tracing: iterate over x, "
+            "index it, or return it and convert outside"
         )
 
     tobytes = tolist
@@ -412,10 +361,10 @@ class Tracer:
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TracingError(
-            f"a traced {self.describe()} was turned into a NumPy array, by a function that gradc does "
-            "not trace (np.asarray in code that is not rewritten, a library, float(), a plot). Its "
-            "numbers are not known while tracing: use NumPy functions on it directly, or return it and "
-            "call that function outside"
+            f"a traced {self.describe()} was turned into a NumPy array, by a function that gradc "
+            "does not trace (np.asarray in code that is not rewritten, a library, float(), a "
+            "plot). Its numbers are not known while tracing: use NumPy functions on it directly, "
+            "or return it and call that function outside"
         )
 
     def __array_namespace__(self, **kwargs: Any) -> Any:
@@ -434,8 +383,8 @@ class Tracer:
         if self.python is not None:
             return hash(self.known())
         raise TracingError(
-            f"a traced {self.describe()} as a dictionary key, in a set or in a cache: its value is not "
-            "known while tracing. Key by something static"
+            f"a traced {self.describe()} as a dictionary key, in a set or in a cache: its value is "
+            "not known while tracing. Key by something static"
         )
 
     def describe(self) -> str:
@@ -447,61 +396,3 @@ class Tracer:
 
     def __format__(self, spec: str) -> str:
         return format(self.known(), spec) if self.python is not None else repr(self)
-
-    # ---------------------------------------------------------------------------- methods
-    sum = _method(np.sum)
-    mean = _method(np.mean)
-    var = _method(np.var)
-    std = _method(np.std)
-    max = _method(np.max)
-    min = _method(np.min)
-    prod = _method(np.prod)
-    any = _method(np.any)
-    all = _method(np.all)
-    argmax = _method(np.argmax)
-    argmin = _method(np.argmin)
-    cumsum = _method(np.cumsum)
-    cumprod = _method(np.cumprod)
-    trace = _method(np.trace)
-    ravel = _method(np.ravel)
-    swapaxes = _method(np.swapaxes)
-    squeeze = _method(np.squeeze)
-    clip = _method(np.clip)
-    round = _method(np.round)
-    dot = _method(np.dot)
-    take = _method(np.take)
-    repeat = _method(np.repeat)
-    nonzero = _method(np.nonzero)
-    diagonal = _method(np.diagonal)
-    choose = _method(np.choose)
-    reshape = _unpacked(np.reshape)
-    transpose = _unpacked(np.transpose)
-
-    def conj(self) -> Any:
-        """The array itself where it is real, as NumPy gives."""
-        return TABLE[np.conjugate](self) if self.element.is_complex else self
-
-    conjugate = conj
-
-    def flatten(self, order: str = "C") -> Any:
-        return TABLE[np.copy](TABLE[np.ravel](self, order=order))
-
-    def copy(self, order: str = "C") -> Any:
-        return TABLE[np.copy](self)
-
-    def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True,
-               copy: bool = True) -> Any:  # fmt: skip
-        return METHODS["astype"](self, dtype, casting=casting)
-
-    def view(self, *args: Any, **kwargs: Any) -> Any:
-        raise TracingError(
-            "x.view(...) reads the bytes of an array: use x.astype(dtype) or x.reshape"
-        )
-
-    fill = _stores("fill")
-    sort = _stores("sort")
-    partition = _stores("partition")
-    put = _stores("put")
-    itemset = _stores("itemset")
-    resize = _stores("resize")
-    setfield = _stores("setfield")

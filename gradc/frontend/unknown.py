@@ -12,19 +12,21 @@ from gradc.frontend.table import LAZY, TABLE
 
 # What to write instead, by dotted name or by module.
 _INSTEAD = {
-    "numpy.linalg": "linear algebra other than np.linalg.norm is not available on traced arrays: call "
-    "it outside the traced function, or write it with @, np.einsum and elementwise functions",
+    "numpy.linalg": "linear algebra other than np.linalg.norm is not available on traced "
+    "arrays: call it outside the traced function, or write it with @, np.einsum and elementwise "
+    "functions",
     "numpy.fft": "Fourier transforms are not available on traced arrays: transform outside, or "
     "multiply with a DFT matrix for short axes",
-    "numpy.random": "it would draw once, while tracing, and not at each call: draw outside and pass "
-    "the array as an argument",
+    "numpy.random": "it would draw once, while tracing, and not at each call: draw outside and "
+    "pass the array as an argument",
     "numpy.copyto": "it stores into an array: build the result with np.where",
     "numpy.put": "it stores into an array: build the result with np.where",
     "numpy.place": "it stores into an array: build the result with np.where",
     "numpy.putmask": "it stores into an array: build the result with np.where",
     "numpy.put_along_axis": "it stores into an array: build the result with np.where",
     "numpy.fill_diagonal": "it stores into an array: use np.where(np.eye(n, dtype=bool), v, a)",
-    "numpy.unique": "the number of results depends on the values: call it outside and pass the result",
+    "numpy.unique": "the number of results depends on the values: call it outside and pass the "
+    "result",
     "numpy.vectorize": "apply the function to the whole arrays: NumPy functions broadcast",
     "numpy.apply_along_axis": "apply the function with axis= to the whole array",
     "numpy.may_share_memory": "traced arrays have no memory",
@@ -33,7 +35,8 @@ _INSTEAD = {
     "numpy.array_repr": "the numbers are not known while tracing: print outside",
     "numpy.array_str": "the numbers are not known while tracing: print outside",
     "numpy.save": "the numbers are not known while tracing: return the array and save it outside",
-    "numpy.savetxt": "the numbers are not known while tracing: return the array and save it outside",
+    "numpy.savetxt": "the numbers are not known while tracing: return the array and save it "
+    "outside",
     "numpy.frexp": "use np.floor(np.log2(np.abs(x)))",
     "numpy.float_power": "use np.power(x.astype(np.float64), y)",
     "numpy.sort": "sort outside the traced function and pass the order (np.argsort) as an argument",

@@ -1,4 +1,5 @@
-"""NumPy, Python's built-in functions, `math` and `scipy.special` on traced arrays: one file a topic.
+"""NumPy, Python's built-in functions, `math` and `scipy.special` on traced arrays: one file a
+topic.
 
 Importing this package fills the table. `TABLE` maps a public callable to its implementation, which
 takes the same arguments, tracers among them; `CREATION` holds those that give a traced array
@@ -20,6 +21,7 @@ from gradc.numpy_functions import (  # noqa: F401
     shaping,
     special,
     statistics,
+    ufunc_methods,
     ufuncs,
 )
 

@@ -24,7 +24,7 @@ from gradc.frontend.promotion import (
 from gradc.frontend.table import TABLE, implements
 from gradc.frontend.trace import apply
 from gradc.frontend.tracer import Tracer
-from gradc.ir.types import from_numpy, i1, i64
+from gradc.ir.types import i1, i64
 from gradc.numpy_functions.axes import drop_axes, keep_axes, normal_axis
 from gradc.numpy_functions.reductions import refuse_out
 from gradc.numpy_functions.shaping import flattened
@@ -51,8 +51,8 @@ def _pair(a: Any, b: Any) -> tuple[Tracer, Tracer]:
 
 def _mismatch(name: str, x: Tracer, y: Tracer, i: int, j: int) -> ValueError:
     return ValueError(
-        f"{name}: shapes {x.shape} and {y.shape} not aligned: {x.shape[i]} (dim {i % max(x.ndim, 1)}) "
-        f"!= {y.shape[j]} (dim {j % max(y.ndim, 1)})"
+        f"{name}: shapes {x.shape} and {y.shape} not aligned: {x.shape[i]} (dim "
+        f"{i % max(x.ndim, 1)}) != {y.shape[j]} (dim {j % max(y.ndim, 1)})"
     )
 
 
@@ -70,8 +70,8 @@ def matmul(
     keepdims: bool = False,
     **options: Any,
 ) -> Tracer:
-    """Matrix product over the last two axes, batched and broadcast over the others; 1-D operands are a row
-    on the left and a column on the right."""
+    """Matrix product over the last two axes, batched and broadcast over the others; 1-D operands
+    are a row on the left and a column on the right."""
     refuse_out(out, "matmul")
     if axes is not None or axis is not None or keepdims:
         raise TracingError("np.matmul with axes= has no rule: move the axes with np.moveaxis")
@@ -79,8 +79,8 @@ def matmul(
     for k, x in enumerate((a, b)):
         if not x.ndim:
             raise ValueError(
-                f"matmul: Input operand {k} does not have enough dimensions (has 0, gufunc core with "
-                "signature (n?,k),(k,m?)->(n?,m?) requires 1)"
+                f"matmul: Input operand {k} does not have enough dimensions (has 0, gufunc core "
+                "with signature (n?,k),(k,m?)->(n?,m?) requires 1)"
             )
     signature = None if dtype is None else (None, None, np.dtype(dtype))
     left, right, _ = resolve(np.matmul, (a.dtype, b.dtype), signature, casting)
@@ -96,7 +96,8 @@ def matmul(
 
 
 def _batched(a: Tracer, b: Tracer, i: int, j: int, core_a: int, core_b: int) -> Tracer:
-    """Contract axis i of a with axis j of b; the axes before the last core_a, core_b are batch axes."""
+    """Contract axis i of a with axis j of b; the axes before the last core_a, core_b are batch
+    axes."""
     lead_a, lead_b = a.shape[: a.ndim - core_a], b.shape[: b.ndim - core_b]
     if not lead_a and not lead_b:
         return contract(a, b, (i,), (j,))
@@ -306,7 +307,3 @@ def matrix_power(a: Any, n: Any) -> Tracer:
         exponent //= 2
         x = matmul(x, x) if exponent else x
     return strong(found)
-
-
-def element_of(dtype: Any) -> Any:
-    return from_numpy(np.dtype(dtype))

@@ -15,7 +15,6 @@ from gradc.frontend.promotion import (
     broadcast_to,
     convert,
     is_number,
-    kind_of,
     operand,
     result_type,
     typed,
@@ -23,7 +22,7 @@ from gradc.frontend.promotion import (
 from gradc.frontend.table import METHODS, TABLE, implements
 from gradc.frontend.trace import active_trace, apply, filled
 from gradc.frontend.tracer import Tracer
-from gradc.ir.types import TensorType, c128, f64, from_numpy, i1, i64, to_numpy
+from gradc.ir.types import TensorType, c128, f64, from_numpy, i1, i64
 
 
 def array_like(x: Tracer) -> Tracer:
@@ -115,8 +114,8 @@ def _static(x: Any) -> Any:
     if isinstance(x, Tracer):
         if x.python is None:
             raise TracingError(
-                f"a traced {x.describe()} where a known number is needed (a size, a range, an offset): "
-                "pass it as a Python int or a static argument"
+                f"a traced {x.describe()} where a known number is needed (a size, a range, an "
+                "offset): pass it as a Python int or a static argument"
             )
         return x.known()
     if isinstance(x, tuple | list):
@@ -228,8 +227,17 @@ def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype
 
 
 @implements(np.array, creates=True)
-def array(object: Any, dtype: Any = None, *, copy: Any = True, order: str = "K", subok: bool = False,
-          ndmin: int = 0, ndmax: int = 0, like: Any = None) -> Tracer:  # fmt: skip
+def array(
+    object: Any,
+    dtype: Any = None,
+    *,
+    copy: Any = True,
+    order: str = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    ndmax: int = 0,
+    like: Any = None,
+) -> Tracer:
     """An array of a tracer, an array, a number, or nested lists of them (stacked)."""
     found = _nested(object)
     if dtype is not None:
@@ -275,8 +283,8 @@ def _stacked(x: Any, dtype: Any) -> Tracer:
     shapes = {p.shape for p in parts}
     if len(shapes) != 1:
         raise ValueError(
-            "setting an array element with a sequence. The requested array has an inhomogeneous shape: "
-            f"its parts have the shapes {sorted(shapes, key=str)}"
+            "setting an array element with a sequence. The requested array has an inhomogeneous "
+            f"shape: its parts have the shapes {sorted(shapes, key=str)}"
         )
     shape = parts[0].shape
     rows = [apply("reshape", p, shape=(1, *shape)) for p in parts]
@@ -310,7 +318,8 @@ def astype(
     target = np.dtype(dtype)
     if casting != "unsafe" and not np.can_cast(tracer.dtype, target, casting):
         raise TypeError(
-            f"Cannot cast array data from {tracer.dtype} to {target} according to the rule '{casting}'"
+            f"Cannot cast array data from {tracer.dtype} to {target} according to the rule "
+            f"'{casting}'"
         )
     found = typed(tracer, target)
     return Tracer(found.value, found.owner, is_scalar=tracer.is_scalar and not tracer.ndim)
@@ -322,7 +331,8 @@ if hasattr(np, "astype"):  # NumPy 2.1
 
 
 def item(x: Tracer, *args: Any) -> Tracer:
-    """The only element, or the one at a flat index or at an index tuple, as a Python number (weak)."""
+    """The only element, or the one at a flat index or at an index tuple, as a Python number
+    (weak)."""
     if args:
         flat = TABLE[np.ravel](x) if len(args) == 1 and not isinstance(args[0], tuple) else x
         x = TABLE[operator.getitem](flat, args[0] if len(args) == 1 else args)
@@ -379,6 +389,3 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Tracer:
     if not powers:
         return filled(0, (v.shape[0], 0), v.element)
     return TABLE[np.stack](powers if increasing else powers[::-1], axis=1)
-
-
-__all__ = ["kind_of", "to_numpy"]

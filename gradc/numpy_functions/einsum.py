@@ -1,7 +1,9 @@
-"""np.einsum with its full syntax: several operands, ellipses, repeated and implicit subscripts, lists.
+"""np.einsum with its full syntax: several operands, ellipses, repeated and implicit subscripts,
+lists.
 
-Operands are contracted two at a time in the order of np.einsum_path. Where nothing is summed, or each result element
-has its own short sum ("ij,ij->i"), the product is elementwise, which fuses; otherwise it is nd.dot_general.
+Operands are contracted two at a time in the order of np.einsum_path. Where nothing is summed, or
+each result element has its own short sum ("ij,ij->i"), the product is elementwise, which fuses;
+otherwise it is nd.dot_general.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from gradc.frontend.location import TracingError
 from gradc.frontend.promotion import (
     as_tracer,
     broadcast_to,
@@ -92,7 +93,8 @@ def _labels(text: str, tracers: list[Tracer]) -> tuple[list[Labels], Labels]:
     parts = left.split(",")
     if len(parts) != len(tracers):
         raise ValueError(
-            f"einsum {text!r}: {len(parts)} operand subscripts, but {len(tracers)} operands were given"
+            f"einsum {text!r}: {len(parts)} operand subscripts, but {len(tracers)} operands "
+            "were given"
         )
     inputs = [_operand_labels(p, x, text) for p, x in zip(parts, tracers)]
     widest = max((sum(isinstance(n, int) for n in labels) for labels in inputs), default=0)
@@ -112,7 +114,8 @@ def _labels(text: str, tracers: list[Tracer]) -> tuple[list[Labels], Labels]:
         raise ValueError(f"einsum {text!r}: an output subscript appears more than once")
     if dots and not ellipsis:
         raise ValueError(
-            f"einsum {text!r}: the output has no ellipsis, but an operand's ellipsis stands for axes"
+            f"einsum {text!r}: the output has no ellipsis, but an operand's ellipsis stands for "
+            "axes"
         )
     return inputs, output
 
@@ -139,8 +142,8 @@ def _sizes(inputs: list[Labels], tracers: list[Tracer]) -> dict[Any, Any]:
                 sizes[label] = n
             elif n != 1 and not size_equal(n, known):
                 raise ValueError(
-                    f"einsum: operands could not be broadcast together: subscript {label!r} has sizes "
-                    f"{known} and {n}"
+                    f"einsum: operands could not be broadcast together: subscript {label!r} has "
+                    f"sizes {known} and {n}"
                 )
     return sizes
 
@@ -178,8 +181,8 @@ def _single(x: Tracer, labels: Labels, sizes: dict[Any, Any]) -> tuple[Tracer, L
             first, second = places[0], places[1]
             if x.shape[first] != x.shape[second]:
                 raise ValueError(
-                    f"einsum: dimensions {x.shape[first]} and {x.shape[second]} of subscript {label!r} of one "
-                    "operand differ"
+                    f"einsum: dimensions {x.shape[first]} and {x.shape[second]} of subscript "
+                    f"{label!r} of one operand differ"
                 )
             x = TABLE[np.diagonal](x, 0, first, second)  # the diagonal becomes the last axis
             rest = tuple(n for k, n in enumerate(labels) if k not in (first, second))
@@ -251,6 +254,3 @@ def einsum_path(*operands: Any, **options: Any) -> Any:
     text, given = _subscripts(operands)
     shapes = [as_tracer(x).static_shape("np.einsum_path") for x in given]
     return np.einsum_path(text, *[np.broadcast_to(np.float64(0), s) for s in shapes], **options)
-
-
-__all__ = ["TracingError", "einsum"]

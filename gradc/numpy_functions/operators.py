@@ -1,7 +1,7 @@
 """Python's operators on tracers (`operator.add` and its kin), and arithmetic on Python numbers.
 
-An operator differs from its ufunc where Python numbers meet: `n * 2` of an int argument is an int again (weak, and
-its value stays known), while np.multiply(n, 2) is a NumPy integer.
+An operator differs from its ufunc where Python numbers meet: `n * 2` of an int argument is an int
+again (weak, and its value stays known), while np.multiply(n, 2) is a NumPy integer.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _UNARY = {
     operator.inv: np.invert, operator.abs: np.absolute, abs: np.absolute,
 }  # fmt: skip
 _ARITHMETIC = frozenset(
-    (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.pow, divmod,
-     operator.lshift, operator.rshift, operator.neg, operator.pos, operator.invert)
+    (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.pow,
+     divmod, operator.lshift, operator.rshift, operator.neg, operator.pos, operator.invert)
 )  # fmt: skip
 _IN_PLACE = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor", "lshift",
@@ -75,7 +75,8 @@ def known_values(operands: list[Any]) -> list[Any] | None:
 
 
 def as_python(found: Tracer, function: Callable[..., Any], operands: list[Any]) -> Tracer:
-    """`found` as the Python number that function(*operands) gives; its value too where it is known."""
+    """`found` as the Python number that function(*operands) gives; its value too where it is
+    known."""
     values = known_values(operands)
     return _weak(found, None if values is None else function(*values), operands)
 

@@ -18,7 +18,6 @@ from gradc.frontend.promotion import (
     as_tracer,
     convert,
     is_number,
-    kind_of,
     operand,
     result_type,
     typed,
@@ -28,7 +27,7 @@ from gradc.frontend.trace import active_trace, apply, filled
 from gradc.frontend.tracer import Tracer
 from gradc.ir.opdef import REGISTRY
 from gradc.ir.types import c128, f64, i1, i64
-from gradc.numpy_functions.operators import as_python, known_values
+from gradc.numpy_functions.operators import as_python
 
 # ------------------------------------------------------------------------------ conversions
 
@@ -83,7 +82,8 @@ def len_(x: Any) -> int:
 
 @implements(isinstance)
 def isinstance_(x: Any, kinds: Any) -> bool:
-    """A tracer is an instance of what it stands for: ndarray, a NumPy scalar, float, int, complex, bool."""
+    """A tracer is an instance of what it stands for: ndarray, a NumPy scalar, float, int, complex,
+    bool."""
     if not isinstance(x, Tracer):
         return isinstance(x, kinds)
     return issubclass(stands_for(x), kinds)
@@ -129,8 +129,8 @@ def _extremum(function: Callable[..., Any], ufunc: Any, is_max: bool) -> Callabl
     def entry(*args: Any, key: Any = None, **default: Any) -> Any:
         if key is not None:
             raise TracingError(
-                f"{function.__name__}(..., key=) of traced values: the choice is not known while tracing. "
-                f"Take np.{'argmax' if is_max else 'argmin'} of the keys"
+                f"{function.__name__}(..., key=) of traced values: the choice is not known while "
+                f"tracing. Take np.{'argmax' if is_max else 'argmin'} of the keys"
             )
         if len(args) == 1:
             (only,) = args
@@ -282,6 +282,3 @@ def isclose(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
 def modf(x: Any) -> Any:
     fraction, whole = TABLE[np.modf](typed(_scalar(x, "math.modf"), f64, ()))
     return as_python(fraction, float, []), as_python(whole, float, [])
-
-
-__all__ = ["kind_of", "known_values"]

@@ -45,15 +45,16 @@ def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = 
     for at, x in enumerate(parts):
         if x.ndim != rank:
             raise ValueError(
-                "all the input array dimensions except for the concatenation axis must match exactly, but "
-                f"the array at index 0 has {rank} dimension(s) and the array at index {at} has {x.ndim}"
+                "all the input array dimensions except for the concatenation axis must match "
+                f"exactly, but the array at index 0 has {rank} dimension(s) and the array at index "
+                f"{at} has {x.ndim}"
             )
         for d in range(rank):
             if d != k and not size_equal(x.shape[d], parts[0].shape[d]):
                 raise ValueError(
-                    "all the input array dimensions except for the concatenation axis must match exactly, "
-                    f"but along dimension {d}, the array at index 0 has size {parts[0].shape[d]} and the "
-                    f"array at index {at} has size {x.shape[d]}"
+                    "all the input array dimensions except for the concatenation axis must match "
+                    f"exactly, but along dimension {d}, the array at index 0 has size "
+                    f"{parts[0].shape[d]} and the array at index {at} has size {x.shape[d]}"
                 )
         if len(parts) > 1:
             x.static_shape("np.concatenate") if not isinstance(x.shape[k], int) else None
@@ -245,8 +246,8 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Tracer:
     k = normal_axis(axis, x.ndim)
     if isinstance(repeats, Tracer) and repeats.python is None:
         raise TracingError(
-            "np.repeat with traced repeats: the size of the result must be known while tracing; pass the "
-            "repeats as a static argument, or np.take with known indices"
+            "np.repeat with traced repeats: the size of the result must be known while tracing; "
+            "pass the repeats as a static argument, or np.take with known indices"
         )
     counts = np.asarray(_plain(repeats) if isinstance(repeats, Tracer) else repeats)
     n = x.static_shape("np.repeat")[k]

@@ -16,15 +16,13 @@ from gradc.frontend.promotion import (
     broadcast_to,
     convert,
     is_number,
-    result_type,
-    shape_of,
     typed,
 )  # fmt: skip
 from gradc.frontend.table import TABLE, implements
 from gradc.frontend.trace import apply, filled
 from gradc.frontend.tracer import Tracer
 from gradc.ir.types import ScalarType, from_numpy, i1, i64, to_numpy
-from gradc.numpy_functions.axes import drop_axes, keep_axes, normal_axes, normal_axis
+from gradc.numpy_functions.axes import keep_axes, normal_axes, normal_axis
 from gradc.numpy_functions.shaping import flattened
 
 _NO_VALUE: Any = np._NoValue  # type: ignore[attr-defined]
@@ -305,11 +303,3 @@ def _nan_extremum(name: str, reduction: Callable[..., Any], lowest: bool) -> Cal
 
 nanmax = implements(np.nanmax)(_nan_extremum("nanmax", max_, True))
 nanmin = implements(np.nanmin)(_nan_extremum("nanmin", min_, False))
-
-
-def number_of(shape: tuple[Any, ...], axes: tuple[int, ...]) -> int:
-    """How many elements a reduction over `axes` joins."""
-    return math.prod(shape[k] for k in axes)
-
-
-__all__ = ["drop_axes", "result_type", "shape_of"]

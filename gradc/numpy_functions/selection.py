@@ -68,7 +68,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tracer:
 
 @implements(np.choose)
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tracer:
-    """Elements of choices[a]; `mode` as np.take. Out-of-range indices raise when the program runs."""
+    """Elements of choices[a]; `mode` as np.take. Out-of-range indices raise at run time."""
     refuse_out(out, "choose")
     arrays = [operand(c) for c in choices]
     dtype = result_type(*arrays)
@@ -271,8 +271,8 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Tr
         default = 0
     else:
         raise ValueError(
-            f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} "
-            "functions are expected"
+            f"with {len(conditions)} condition(s), either {len(conditions)} or "
+            f"{len(conditions) + 1} functions are expected"
         )
 
     def applied(f: Any) -> Tracer:

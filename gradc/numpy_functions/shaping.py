@@ -1,4 +1,4 @@
-"""The same elements under another shape or axis order: reshape, transpose, broadcast, squeeze ..."""
+"""The same elements under another shape or axis order: reshape, transpose, squeeze ..."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def _total(shape: tuple[Any, ...]) -> Any:
     if len(symbolic) == 1 and static == 1:
         return symbolic[0]
     raise TracingError(
-        f"cannot flatten an array of shape {list(shape)}, whose size is known only at run time: flatten it "
-        "before it is indexed by the mask"
+        f"cannot flatten an array of shape {list(shape)}, whose size is known only at run time: "
+        "flatten it before it is indexed by the mask"
     )
 
 

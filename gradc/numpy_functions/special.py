@@ -34,12 +34,13 @@ Emit = Callable[..., Tracer]
 
 
 def _ufunc(name: str, emit: Emit) -> None:
-    """Register a function of scipy.special that is a ufunc: NumPy resolves its loop, emit runs it."""
+    """Register a ufunc of scipy.special: NumPy resolves its loop, emit runs it."""
 
     def entry(*inputs: Any, out: Any = None, where: Any = True, **options: Any) -> Tracer:
         if is_out(out) or where is not True:
             raise TracingError(
-                f"scipy.special.{name} with out= or where= stores into an array: use the result and np.where"
+                f"scipy.special.{name} with out= or where= stores into an array: use the result "
+                "and np.where"
             )
         ufunc = getattr(sys.modules["scipy.special"], name)
         operands = [operand(x) for x in inputs]
@@ -265,7 +266,8 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False,
     x = inexact(as_tracer(a))
     if x.element.is_complex:
         raise TracingError(
-            "scipy.special.logsumexp of complex numbers has no rule: write np.log(np.sum(np.exp(x)))"
+            "scipy.special.logsumexp of complex numbers has no rule: write "
+            "np.log(np.sum(np.exp(x)))"
         )
     if b is None and not return_sign:
         if not x.ndim:

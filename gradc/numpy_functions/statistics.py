@@ -12,7 +12,7 @@ from gradc.frontend.promotion import as_tracer, convert, result_type, typed
 from gradc.frontend.table import TABLE, implements
 from gradc.frontend.trace import apply, filled
 from gradc.frontend.tracer import Tracer
-from gradc.ir.types import Dim, bf16, f16, f32, f64, from_numpy, i64
+from gradc.ir.types import Dim, bf16, f16, f32, f64, from_numpy
 from gradc.numpy_functions.axes import keep_axes, normal_axes
 from gradc.numpy_functions.reductions import (
     _NO_VALUE,
@@ -196,6 +196,3 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     if found.element.is_complex:
         return found
     return TABLE[np.clip](found, -1, 1)
-
-
-__all__ = ["Dim", "i64"]

@@ -21,16 +21,20 @@ S = np.s_
 
 BASIC = [
     S[0], S[-1], S[1:3], S[::2], S[::-1], S[3:0:-2], S[10:20], S[-3:], S[:, 1], S[:, 1:4:2, ::-1],
-    S[..., 0], S[0, ..., 0], S[0, 1, 2], S[None], S[:, None, 1], S[..., None], S[1, None, :, None, 2],
+    S[..., 0], S[0, ..., 0], S[0, 1, 2], S[None], S[:, None, 1], S[..., None],
+    S[1, None, :, None, 2],
     S[()], S[...], S[0:0], S[:, ::-3], S[np.int64(2), np.int8(1)], S[2, ...], S[5:1], S[:, -2:],
 ]  # fmt: skip
 ADVANCED = [
     S[K], S[:, K], S[..., K], S[K, K], S[K, :, K], S[:, K, K], S[0, :, K], S[:, 0, K], S[0, K],
-    S[K, 0], S[K, 1:3], S[1:3, K], S[K2], S[:, K2, 1:], S[K2, :, K2 % 3], S[K[:, None], K], S[[0, 2]],
+    S[K, 0], S[K, 1:3], S[1:3, K], S[K2], S[:, K2, 1:], S[K2, :, K2 % 3],
+    S[K[:, None], K], S[[0, 2]],
     S[[0, 2], [1, 1]], S[None, K], S[K, None], S[K, None, K], S[:, None, K], S[K, ..., 1],
-    S[..., K, None], S[ROWS], S[ROWS, 0], S[ROWS, :, K % 3], S[MASK], S[:, MASK[0]], S[MASK[:, :, 0]],
+    S[..., K, None], S[ROWS], S[ROWS, 0], S[ROWS, :, K % 3], S[MASK],
+    S[:, MASK[0]], S[MASK[:, :, 0]],
     S[0, MASK[0]], S[[]], S[np.array([], int)], S[(K % 4).astype(np.uint8)],
-    S[K, K, K % 3], S[::-1, K, ::2], S[[True, False, True, False]], S[K[:, None, None], K[:, None], K % 3],
+    S[K, K, K % 3], S[::-1, K, ::2], S[[True, False, True, False]],
+    S[K[:, None, None], K[:, None], K % 3],
     S[None, ..., K], S[0, None, K], S[K, 2, None], S[1, :, None, K % 3],
 ]  # fmt: skip
 

@@ -67,7 +67,7 @@ def traced_argument(trace: Trace, x: Any, hint: str) -> Any:
 
 
 def run_traced(function: Any, *args: Any) -> list[tuple[Any, Tracer | None]]:
-    """function(*tracers) run by the interpreter; flat pairs of (value, tracer or None if static)."""
+    """function(*tracers) run by the interpreter; flat pairs (value, tracer or None)."""
     trace = Trace("main")
     with trace.active():
         tracers = [traced_argument(trace, x, f"x{k}") for k, x in enumerate(args)]
@@ -121,3 +121,16 @@ def assert_as_numpy(
             np.testing.assert_allclose(own, wide, rtol=rtol, atol=rtol)
         else:
             np.testing.assert_array_equal(value, array)
+
+
+def identifier(item: Any) -> str:
+    """The test id of a (function, arguments) pair."""
+    function, args = item
+    name = getattr(function, "__name__", "f")
+    shapes = "-".join(f"{getattr(x, 'dtype', type(x).__name__)}{list(np.shape(x))}" for x in args)
+    return f"{name}-{shapes}".replace(" ", "")
+
+
+def tolerance_of(args: Any) -> float | None:
+    """Wider where sums in half precision may round differently."""
+    return 1e-2 if any(getattr(x, "dtype", None) == np.float16 for x in args) else None
