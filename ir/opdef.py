@@ -123,8 +123,9 @@ class Op(Operation):
             value = cls.__dict__.get(attribute)
             if callable(value) and hasattr(value, "__get__") and not isinstance(value, type):
                 setattr(cls, attribute, staticmethod(value))
-        if cls.__dict__.get("masked_vjp") is not None and "vjp" not in cls.__dict__:
-            cls.vjp = staticmethod(_selected(cls.masked_vjp))
+        masked_vjp = cls.masked_vjp if "masked_vjp" in cls.__dict__ else None
+        if masked_vjp is not None and "vjp" not in cls.__dict__:
+            cls.vjp = staticmethod(_selected(masked_vjp))
         if "__slots__" not in cls.__dict__:
             # Subclasses need no state of their own: everything is in operands and attributes.
             cls.__slots__ = ()
