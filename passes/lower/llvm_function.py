@@ -143,8 +143,8 @@ class FunctionEmitter:
         return self._load_once(("number", slot), "i64", f"%numbers, i64 {slot}")
 
     def number(self, value: int) -> str:
-        """An integer that is always a run-time number."""
-        slot = self.module.number_slot(value)
+        """An integer that is always a run-time number, with a place of its own."""
+        slot = self.module.own_number_slot(value)
         return self._load_once(("number", slot), "i64", f"%numbers, i64 {slot}")
 
     def floating(self, value: float) -> str:

@@ -41,6 +41,7 @@ class ModuleEmitter:
         self.sites: list[ErrorSite] = []
         self.sizes: list[str] = []
         self._numbers: dict[int, int] = {}
+        self._number_values: list[int] = []
         self._floats: dict[float | tuple[str], int] = {}
         self._float_values: list[float] = []
         self._declarations: dict[str, str] = {}
@@ -50,7 +51,7 @@ class ModuleEmitter:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        return tuple(self._numbers)
+        return tuple(self._number_values)
 
     @property
     def floats(self) -> tuple[float, ...]:
@@ -61,8 +62,15 @@ class ModuleEmitter:
         return tuple(sorted(n for n in self._declarations if not n.startswith("llvm.")))
 
     def number_slot(self, value: int) -> int:
-        """The place of an integer in the run-time numbers; equal values share one."""
-        return self._numbers.setdefault(value, len(self._numbers))
+        """The place of an integer in the run-time numbers; equal sizes share one."""
+        if value not in self._numbers:
+            self._numbers[value] = self.own_number_slot(value)
+        return self._numbers[value]
+
+    def own_number_slot(self, value: int) -> int:
+        """A new place: for numbers that are equal by chance only, such as numbers of jobs."""
+        self._number_values.append(value)
+        return len(self._number_values) - 1
 
     def float_slot(self, value: float) -> int:
         """The place of a float in the run-time floats; equal bits share one."""

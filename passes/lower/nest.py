@@ -190,7 +190,7 @@ class NestEmitter:
             self.start(inner, job, jobs)
             self.emit_loop(inner, loop, [], {}, (low, high), job)
 
-        work = {"gradc.work": JOB_WORK if jobs > 1 else 1}
+        work = {"gradc.work": JOB_WORK}
         scf.parallel(b, [zero], [count], [one], body, work)
         for kernel, output in reduced:
             self.combine_partials(b, kernel, output, count)
@@ -293,10 +293,11 @@ class NestEmitter:
             self.emit_items(inner, loop.children, [*ivs, iv], state, job)
             return [state[k] for k in keys]
 
+        # Whether a loop is split must not depend on its length where that can vary most: a vector's.
         innermost = all(isinstance(c, Kernel) for c in loop.children)
         combines = [kernel.outputs[position].combine for kernel, position in keys]
-        size = self.static(loop.size)
-        results = blocked(b, low, high, combines, starts, run, innermost and size > 2 * BLOCK)
+        long = self.static(loop.size) > (16 if depth == 0 else 2 * BLOCK)
+        results = blocked(b, low, high, combines, starts, run, innermost and long)
         carried.update(zip(keys, results, strict=True))
         for kernel, position in keys:
             output = kernel.outputs[position]
