@@ -24,11 +24,11 @@ from collections.abc import Callable
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from gradc.frontend.factory import compiled, is_same_program
 from gradc.frontend.scopes import Scope, comprehension_scope, scope_of, stored_names
 from gradc.frontend.source import Located, locate, mangle
 
 OPERATORS = "__gradc__"
-_FACTORY = "__gradc_factory__"
 
 # These look at their caller's frame, so they must be called from the user's own.
 _FRAME_FUNCTIONS = frozenset(
@@ -91,79 +91,34 @@ def _remember(code: CodeType) -> None:
 
 
 def _rewrite(located: Located, code: CodeType) -> CodeType | None:
-    node = copy.deepcopy(located.node)
+    plain = _bare(copy.deepcopy(located.node))
+    if not _belongs(compiled(plain, code, located.class_name), code, plain):
+        return None
     rewriter = Rewriter(frozenset(code.co_freevars), located.class_name)
-    body: list[ast.stmt]
-    rewritten = rewriter.root(node)
-    if isinstance(rewritten, ast.Lambda):
-        body = [ast.Expr(rewritten)]
-    else:
-        body = [rewritten]
-    if located.class_name:
-        # The class around the method gives the compiler what it needs to mangle private names.
-        body = [
-            ast.ClassDef(
-                name=located.class_name, bases=[], keywords=[], body=body, decorator_list=[]
-            )
-        ]
-    names = [OPERATORS, *code.co_freevars]
-    bound = located.class_name or getattr(rewritten, "name", "")
-    if bound and bound not in names:
-        # The factory's own binding must not capture the function's use of its (global) name.
-        body.insert(0, ast.Global([bound]))
-    factory = ast.FunctionDef(
-        name=_FACTORY,
-        args=_arguments([name for name in names if _is_parameter(name, located.class_name)]),
-        body=body,
-        decorator_list=[],
-    )
-    for made in ast.walk(factory):
-        if isinstance(made, ast.FunctionDef | ast.ClassDef) and not hasattr(made, "type_params"):
-            setattr(made, "type_params", [])  # noqa: B010  (a field since Python 3.12)
-    module = ast.Module(body=[factory], type_ignores=[])
-    ast.copy_location(factory, located.node)
-    ast.fix_missing_locations(module)
-    flags = code.co_flags & _FUTURE_FLAGS
-    compiled = compile(module, code.co_filename, "exec", flags=flags, dont_inherit=True)
-    found = _find(compiled, code)
-    return found.replace(co_qualname=code.co_qualname) if found is not None else None
+    new = rewriter.function_body(_bare(copy.deepcopy(located.node)))
+    return compiled(new, code, located.class_name, (OPERATORS,))
 
 
-def _future_flags() -> int:
-    import __future__
-
-    return sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
-
-
-_FUTURE_FLAGS = _future_flags() & ~0x10  # CO_NESTED shares its bit with nested_scopes
-
-
-def _is_parameter(name: str, class_name: str) -> bool:
-    # A class body makes its own __class__ cell; the rewritten code takes the original's by name.
-    return name.isidentifier() and not (name == "__class__" and class_name)
-
-
-def _find(container: CodeType, code: CodeType) -> CodeType | None:
-    """The first code object named as `code`, searching factory and class bodies only."""
-    for constant in container.co_consts:
-        if not isinstance(constant, CodeType):
-            continue
-        if constant.co_name == code.co_name and container.co_name != "<module>":
-            return constant
-        found = _find(constant, code)
-        if found is not None:
-            return found
-    return None
+def _bare(node: Any) -> Any:
+    """The function itself: decorators, defaults and annotations belong to the original."""
+    node.args.defaults = []
+    node.args.kw_defaults = [None] * len(node.args.kwonlyargs)
+    if isinstance(node, ast.FunctionDef):
+        node.decorator_list = []
+        node.returns = None
+        for argument in ast.walk(node.args):
+            if isinstance(argument, ast.arg):
+                argument.annotation = None
+    return node
 
 
-def _arguments(names: list[str]) -> ast.arguments:
-    return ast.arguments(
-        posonlyargs=[],
-        args=[ast.arg(name) for name in names],
-        kwonlyargs=[],
-        kw_defaults=[],
-        defaults=[],
-    )
+def _belongs(found: CodeType | None, code: CodeType, node: ast.AST) -> bool:
+    """Is `code` what the source at its place gives? Not after the file was edited. Test runners
+    rewrite `assert` statements, so functions with one are taken on trust."""
+    if found is None:
+        return False
+    trusted = any(isinstance(inner, ast.Assert) for inner in ast.walk(node))
+    return trusted or is_same_program(found, code)
 
 
 class Rewriter(ast.NodeTransformer):
@@ -175,18 +130,6 @@ class Rewriter(ast.NodeTransformer):
         self.scopes: list[Scope] = []
 
     # -------------------------------------------------------------------------- functions
-    def root(self, node: Any) -> Any:
-        """The function itself: decorators, defaults and annotations belong to the original."""
-        node.args.defaults = []
-        node.args.kw_defaults = [None] * len(node.args.kwonlyargs)
-        if isinstance(node, ast.FunctionDef):
-            node.decorator_list = []
-            node.returns = None
-            for argument in ast.walk(node.args):
-                if isinstance(argument, ast.arg):
-                    argument.annotation = None
-        return self.function_body(node)
-
     def function_body(self, node: Any) -> Any:
         self.scopes.append(scope_of(node))
         if isinstance(node.body, list):

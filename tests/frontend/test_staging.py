@@ -1,6 +1,7 @@
 """The rewrite keeps Python's meaning: staged functions give what the originals give."""
 
 import functools
+import linecache
 import traceback
 from contextlib import contextmanager
 
@@ -371,3 +372,21 @@ def test_property_dataclass_and_numpy_code():
 
     expected, found = both(statistics, [1, 2, 6])
     assert expected == found == {"mean": 3.0, "top": [6.0]}
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [("x + 1", "x + 2"), ("x + 1", "x + 1.0"), ("x + 1", "x - 1"), ("f(x)", "g(x)")],
+)
+def test_an_edited_file_is_not_rewritten(tmp_path, before, after):
+    file = tmp_path / "edited.py"
+    text = "def h(x):\n    return [" + before + " for _ in range(2)]\n"
+    file.write_text(text)
+    scope = {}
+    exec(compile(text, str(file), "exec"), scope)
+    assert staged(scope["h"], Operators) is not None
+    later = {}
+    exec(compile(text, str(file), "exec"), later)
+    file.write_text(text.replace(before, after))
+    linecache.checkcache(str(file))
+    assert staged(later["h"], Operators) is None
