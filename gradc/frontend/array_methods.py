@@ -35,7 +35,7 @@ def _unpacked(function: Any) -> Any:
     """A method that takes its tuple argument in pieces too: x.reshape(2, 3), x.transpose(1, 0)."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        whole = args[0] if len(args) == 1 and not kwargs.get(None) else args
+        whole = args[0] if len(args) == 1 else args
         if not args:
             return TABLE[function](self, **kwargs)
         return TABLE[function](self, whole, **kwargs)

@@ -67,15 +67,17 @@ def resolve(
         if all(k in _DEFAULT for k in kinds):
             kinds = [_DEFAULT[k] for k in kinds]  # NumPy would compare two Python ints as objects
         given = (*kinds, *[None] * ufunc.nout)
-        options = {} if signature is None else {"signature": signature}
-        found = ufunc.resolve_dtypes(given, casting=casting, **options)
+        options: dict[str, Any] = {"casting": casting}
+        if signature is not None:
+            options["signature"] = signature
+        found = ufunc.resolve_dtypes(given, **options)
         _RESOLVED[key] = found
     return found
 
 
 def result_type(*operands: Any) -> np.dtype[Any]:
     """np.result_type of tracers, arrays, numbers and dtypes."""
-    kinds = [x if isinstance(x, np.dtype) else kind_of(x) for x in operands]
+    kinds: list[Any] = [x if isinstance(x, np.dtype) else kind_of(x) for x in operands]
     return np.result_type(*[_PYTHON[k] if k in _PYTHON else k for k in kinds])
 
 

@@ -300,7 +300,7 @@ def matrix_power(a: Any, n: Any) -> Tracer:
         )
     if exponent == 0:
         return TABLE[np.eye](x.shape[-1], dtype=x.dtype) + TABLE[np.zeros_like](x)
-    found = None
+    found: Any = None
     while exponent:
         if exponent % 2:
             found = x if found is None else matmul(found, x)

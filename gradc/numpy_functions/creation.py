@@ -144,7 +144,7 @@ def _iota(size: int, dtype: Any) -> Tracer:
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None,
            like: Any = None) -> Tracer:  # fmt: skip
     """The bounds must be known; a traced start is added to a known range: start + np.arange(n)."""
-    given = [_static(x) for x in (start, stop, step)]
+    given: list[Any] = [_static(x) for x in (start, stop, step)]
     begin, end, by = given
     if end is None:
         begin, end = 0, begin
@@ -159,7 +159,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
         )
         if begin == 0 and by == 1:
             return _iota(size, kind)
-    return array_like(active_trace().constant(np.arange(begin, end, by, dtype)))
+    return array_like(active_trace().constant(np.arange(begin, end, by, dtype=dtype)))
 
 
 @implements(np.eye, creates=True)
@@ -178,7 +178,8 @@ def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retste
     first, last = operand(start), operand(stop)
     traced = any(isinstance(x, Tracer) for x in (first, last))
     if not traced:
-        found = np.linspace(first, last, count, endpoint, retstep, dtype, axis)
+        plain: Any = np.linspace
+        found = plain(first, last, count, endpoint, retstep, dtype, axis)
         trace = active_trace()
         if retstep:
             return array_like(trace.constant(found[0])), found[1]
@@ -311,7 +312,7 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Tracer:
 
 
 def astype(
-    x: Any, dtype: Any, /, *, casting: str = "unsafe", copy: bool = True, device: Any = None
+    x: Any, dtype: Any, /, *, casting: Any = "unsafe", copy: bool = True, device: Any = None
 ) -> Tracer:
     """Values converted to `dtype`; TypeError where the casting rule forbids it."""
     tracer = x if isinstance(x, Tracer) else as_tracer(x)

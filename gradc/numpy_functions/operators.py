@@ -18,7 +18,7 @@ from gradc.frontend.table import METHODS, TABLE, implements
 from gradc.frontend.tracer import Tracer
 from gradc.numpy_functions.ufuncs import call, run
 
-_BINARY = {
+_BINARY: dict[Any, np.ufunc] = {
     operator.add: np.add, operator.sub: np.subtract, operator.mul: np.multiply,
     operator.truediv: np.true_divide, operator.floordiv: np.floor_divide,
     operator.mod: np.remainder, operator.pow: np.power, divmod: np.divmod,
@@ -27,7 +27,7 @@ _BINARY = {
     operator.lt: np.less, operator.le: np.less_equal, operator.gt: np.greater,
     operator.ge: np.greater_equal, operator.eq: np.equal, operator.ne: np.not_equal,
 }  # fmt: skip
-_UNARY = {
+_UNARY: dict[Any, np.ufunc] = {
     operator.neg: np.negative, operator.pos: np.positive, operator.invert: np.invert,
     operator.inv: np.invert, operator.abs: np.absolute, abs: np.absolute,
 }  # fmt: skip
@@ -59,12 +59,12 @@ def python_result(function: Callable[..., Any], ufunc: np.ufunc, operands: list[
     if function in _ARITHMETIC:
         kinds = [int if k == np.dtype(bool) else k for k in kinds]  # True + True is 2
     known = all(map(_known, operands))
-    value = function(*map(_number, operands)) if known else None
+    value: Any = function(*map(_number, operands)) if known else None
     if isinstance(value, float) and ufunc is np.power:
         kinds = [float] * len(kinds)  # 2 ** -1 is 0.5 in Python
     found = run(ufunc, operands, resolve(ufunc, kinds))
     if isinstance(found, tuple):
-        values = value if known else [None] * len(found)
+        values: Any = value if known else [None] * len(found)
         return tuple([_weak(t, v, operands) for t, v in zip(found, values)])
     return _weak(found, value, operands)
 

@@ -111,7 +111,7 @@ def np_result_type(*arrays_and_dtypes: Any) -> Any:
 
 
 @implements(np.can_cast)
-def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
     return np.can_cast(from_.dtype if isinstance(from_, Tracer) else from_, to, casting)
 
 

@@ -344,8 +344,8 @@ def _static_widths(x: Any) -> Any:
 def _pad_constant(x: Tracer, widths: list[tuple[int, int]], values: Any) -> Tracer:
     if not isinstance(values, tuple | list | np.ndarray):
         fill = typed(values, x.dtype, ())
-        low, high = zip(*widths) if widths else ((), ())
-        return apply("pad", x, fill, low=tuple(low), high=tuple(high))
+        sides = {"low": tuple(w[0] for w in widths), "high": tuple(w[1] for w in widths)}
+        return apply("pad", x, fill, **sides)
     pairs = np.broadcast_to(np.asarray(values), (x.ndim, 2))
     for k, (low, high) in enumerate(widths):
         for before, after, number in ((low, 0, pairs[k, 0]), (0, high, pairs[k, 1])):

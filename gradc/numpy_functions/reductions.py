@@ -25,7 +25,7 @@ from gradc.ir.types import ScalarType, from_numpy, i1, i64, to_numpy
 from gradc.numpy_functions.axes import keep_axes, normal_axes, normal_axis
 from gradc.numpy_functions.shaping import flattened
 
-_NO_VALUE: Any = np._NoValue  # type: ignore[attr-defined]
+_NO_VALUE: Any = np._NoValue
 
 
 def refuse_out(out: Any, name: str) -> None:

@@ -214,6 +214,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Trace
     chosen = condition if isinstance(condition, Tracer) else np.asarray(condition)
     if chosen.ndim != 1:
         raise ValueError("condition must be a 1-d array")
+    rows: Any
     if isinstance(chosen, Tracer):
         rows = nonzero(typed(chosen, i1))[0]
     else:

@@ -32,7 +32,7 @@ from gradc.ir.types import from_numpy, i1
 from gradc.numpy_functions.ufunc_loops import LOOPS
 
 Emit = Callable[..., Any]
-_COMPARISONS = {
+_COMPARISONS: dict[Any, Callable[[Any, Any], Any]] = {
     np.equal: operator.eq, np.not_equal: operator.ne, np.less: operator.lt,
     np.less_equal: operator.le, np.greater: operator.gt, np.greater_equal: operator.ge,
 }  # fmt: skip
