@@ -1,7 +1,7 @@
 """sin, cos, tan: x = n pi/2 + r with r in [-pi/4, pi/4].
 
-Below 2**45 the reduction subtracts n times pi/2 in three parts by fma, in f64 for f32 too: n p1 is a
-multiple of the last place of p1, so that x - n p1 is exact, and the other parts leave r with its
+Below 2**45 the reduction subtracts n times pi/2 in three parts by fma, in f64 for f32 too: n p1 is
+a multiple of the last place of p1, so that x - n p1 is exact, and the other parts leave r with its
 rounding error. Above, far_angles.py.
 """
 
@@ -47,13 +47,16 @@ def reduced(a: Arithmetic, x: Value) -> tuple[Value, Value, Value]:
     return a.select(far, far_r, r), a.select(far, far_low, low), a.select(far, far_bits, bits)
 
 
-def kernels(a: Arithmetic, r: Value, low: Value) -> tuple[Value, Value]:
-    """sin(r + low) and cos(r + low) for r in [-pi/4, pi/4] and a rounding error low."""
+Pair = tuple[Value, Value]
+
+
+def kernels(a: Arithmetic, r: Value, low: Value) -> tuple[Pair, Pair]:
+    """sin(r + low) and cos(r + low) for r in [-pi/4, pi/4] and a rounding error low: each as two
+    terms of which the second is small."""
     z = a.mul(r, r)
-    sine = a.add(r, a.fma(a.mul(r, z), a.polynomial(z, SIN[r.type]), low))
-    sine = a.select(a.cmp("oeq", r, 0.0), r, sine)  # keeps -0
-    rest = a.fma(z, a.polynomial(z, (*COS[r.type], -0.5)), a.neg(a.mul(r, low)))
-    return sine, a.add(rest, 1.0)
+    sine = a.fma(a.mul(r, z), a.polynomial(z, SIN[r.type]), low)
+    cosine = a.fma(z, a.polynomial(z, (*COS[r.type], -0.5)), a.neg(a.mul(r, low)))
+    return (r, sine), (a.const(1.0, r.type), cosine)
 
 
 def _wave(a: Arithmetic, x: Value, quarter: int) -> Value:
@@ -65,11 +68,12 @@ def _wave(a: Arithmetic, x: Value, quarter: int) -> Value:
     sine, cosine = kernels(a, r, low)
     odd = a.cmp("ne", a.and_(n, 1), 0)
     sign = a.shl(a.and_(n, 2), f.integer.bits - 2)
-    return a.float(a.xor(a.bits(a.select(odd, cosine, sine)), sign))
+    value = a.select(odd, a.add(*cosine), a.add(*sine))
+    return a.float(a.xor(a.bits(value), sign))
 
 
 def sin(a: Arithmetic, x: Value) -> Value:
-    return _wave(a, x, 0)
+    return a.select(a.cmp("oeq", x, 0.0), x, _wave(a, x, 0))  # keeps -0
 
 
 def cos(a: Arithmetic, x: Value) -> Value:
@@ -77,10 +81,17 @@ def cos(a: Arithmetic, x: Value) -> Value:
 
 
 def tan(a: Arithmetic, x: Value) -> Value:
-    """sin(r) / cos(r), or -cos(r) / sin(r) for odd n."""
+    """sin(r) / cos(r), or -cos(r) / sin(r) for odd n, with the errors of both."""
     f = format_of(x)
     r, low, n = reduced(a, x)
-    sine, cosine = kernels(a, r, low)
+    sine, cosine = (quick_two_sum(a, *pair) for pair in kernels(a, r, low))
     odd = a.cmp("ne", a.and_(n, 1), 0)
-    quotient = a.div(a.select(odd, cosine, sine), a.select(odd, sine, cosine))
-    return a.float(a.xor(a.bits(quotient), a.shl(a.and_(n, 1), f.integer.bits - 1)))
+    top, top_low = (a.select(odd, c, s) for c, s in zip(cosine, sine, strict=True))
+    bottom, bottom_low = (a.select(odd, s, c) for c, s in zip(cosine, sine, strict=True))
+    inverse = a.div(1.0, bottom)
+    quotient = a.mul(top, inverse)
+    rest = a.fma(a.neg(quotient), bottom, top)
+    rest = a.add(rest, a.fma(a.neg(quotient), bottom_low, top_low))
+    quotient = a.fma(rest, inverse, quotient)
+    value = a.float(a.xor(a.bits(quotient), a.shl(a.and_(n, 1), f.integer.bits - 1)))
+    return a.select(a.cmp("oeq", x, 0.0), x, value)

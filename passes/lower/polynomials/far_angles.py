@@ -1,11 +1,11 @@
-"""The reduction of huge angles modulo pi/2, after M. H. Payne and R. N. Hanek (1983), without branches.
+"""The reduction of huge angles modulo pi/2 without branches.
 
-f64: the bits of 2/pi are cut into pieces of 53. For abs(x) = y 2**(53 b) with y in [2**45, 2**98)
-only the pieces b - 1 to b + 3 decide about x 2/pi modulo 4 and its fraction: earlier ones contribute
-multiples of 4, later ones less than 2**-114, while no f64 comes closer than 2**-62 to a multiple of
-pi/2. The window of five pieces is found by halving.
-
-f32: pieces of 29 bits, whose products with 24 bits are exact; five of them from one of three places.
+After M. H. Payne and R. N. Hanek (1983). f64: the bits of 2/pi are cut into pieces of 53. For
+abs(x) = y 2**(53 b) with y in [2**45, 2**98) only the pieces b - 1 to b + 3 decide about x 2/pi
+modulo 4 and its fraction: earlier ones contribute multiples of 4, later ones less than 2**-114,
+while no f64 comes closer than 2**-62 to a multiple of pi/2. The window of five pieces is found by
+halving. f32: pieces of 29 bits, whose products with 24 bits are exact; five of them, from one of
+three places.
 """
 
 from __future__ import annotations
