@@ -115,6 +115,7 @@ class Op(Operation):
     linear: ClassVar[bool] = False  # in all its floating and complex operands together
     lowering: ClassVar[str] = ""  # the lowering class: "elementwise", "reduce", ...
     commutative: ClassVar[bool] = False
+    capacity: ClassVar[Callable[..., dict[str, int]] | None] = None  # op -> bounds of sizes it bears
     optional_regions: ClassVar[bool] = False  # a region may be empty (scf.if without an else)
 
     def __init_subclass__(cls, name: str = "", **kwargs: Any) -> None:

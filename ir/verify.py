@@ -21,6 +21,7 @@ from gradc.ir.affine import AffineMap
 from gradc.ir.core import Block, OpaqueAttribute, Operation, Region, Symbol, TypedNumber, Value
 from gradc.ir.diagnostic import IRError, TypeRuleError, VerificationError
 from gradc.ir.opdef import Op
+from gradc.ir.ops.func import FuncOp
 from gradc.ir.printer import short_text, types_text
 from gradc.ir.types import Dim, Type
 
@@ -42,6 +43,20 @@ def verify(op: Operation) -> None:
 
 def _is_isolated(op: Operation) -> bool:
     return bool(getattr(op, "isolated", False))
+
+
+def _verify_sizes(op: Operation) -> None:
+    """A run-time size is born once: two sizes of one name would count as equal."""
+    born: set[str] = set()
+    for inner in op.walk():
+        if isinstance(inner, Op) and inner.capacity is not None:
+            for name in inner.capacity(inner):
+                if name in born:
+                    raise VerificationError(
+                        f"{inner.name}: the size {name!r} is defined twice: give each its own name",
+                        inner,
+                    )
+                born.add(name)
 
 
 def _outer_values(op: Operation) -> set[Value]:
@@ -72,6 +87,8 @@ def _verify_op(op: Operation, visible: set[Value]) -> None:
             )
     for key, value in op.attributes.items():
         _verify_attribute(op, key, value)
+    if isinstance(op, FuncOp):
+        _verify_sizes(op)
     inner = set() if _is_isolated(op) else visible
     for region in op.regions:
         _verify_region(op, region, inner)

@@ -11,7 +11,7 @@ from gradc.ir.core import Block, Location, Region, UnregisteredOperation, Value
 from gradc.ir.diagnostic import IRError, VerificationError
 from gradc.ir.opdef import REGISTRY
 from gradc.ir.ops.func import FuncOp, ModuleOp
-from gradc.ir.types import TensorType, f32, tensor
+from gradc.ir.types import TensorType, f32, i1, tensor
 from gradc.ir.verify import verify
 
 VECTOR = tensor(f32, 4)
@@ -151,3 +151,13 @@ def test_a_rule_that_trips_over_a_strange_attribute_is_no_crash() -> None:
 def test_an_operation_alone_may_use_values_of_its_operands() -> None:
     x = Value(TensorType((2,), f32), Block(), 0)
     verify(REGISTRY["nd.neg"]([x], [x.type]))
+
+
+def test_a_run_time_size_is_born_once():
+    function = FuncOp.build("f", [tensor(i1, 5)])
+    b = Builder(function.body)
+    b.nonzero(function.args[0], size="n0")
+    second = b.nonzero(function.args[0], size="n0")
+    function.finish([second])
+    with pytest.raises(VerificationError, match="the size 'n0' is defined twice"):
+        verify(function)
