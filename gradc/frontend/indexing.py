@@ -21,6 +21,7 @@ from gradc.frontend.table import TABLE
 from gradc.frontend.trace import active_trace, apply, filled
 from gradc.frontend.tracer import Tracer
 from gradc.ir.core import Value
+from gradc.ir.ops.creation import constant_value
 from gradc.ir.types import Dim, i64
 
 _NOT_AN_INDEX = (
@@ -242,7 +243,9 @@ def _basic(x: Tracer, items: list[_Item], key: Any) -> Tracer:
 def _slice(x: Tracer, items: list[_Item]) -> tuple[Tracer, tuple[Any, ...]]:
     """x cut by ints and slices (axes of "array" items stay whole), and the shape without the int
     axes and with the new ones."""
-    starts, sizes, steps, shape = [], [], [], []
+    starts: list[Any] = []
+    dynamic: list[Tracer] = []
+    sizes, steps, shape = [], [], []
     for item in items:
         if item.kind == "new":
             shape.append(1)
@@ -252,14 +255,53 @@ def _slice(x: Tracer, items: list[_Item]) -> tuple[Tracer, tuple[Any, ...]]:
             steps.append(1)
         elif item.kind != "gap":
             whole = slice(None) if item.kind == "array" else item.value
-            start, size, step = _bounds(whole, x.shape[item.axis])
+            window = _window(whole)
+            if window is not None:
+                dynamic.append(window[0])
+                start, size, step = None, window[1], 1
+            else:
+                start, size, step = _bounds(whole, x.shape[item.axis])
             starts.append(start)
             sizes.append(size)
             steps.append(step)
             shape.append(size)
-    if tuple(sizes) != x.shape or any(s != 1 for s in steps):
-        x = apply("slice", x, starts=tuple(starts), sizes=tuple(sizes), steps=tuple(steps))
+    if dynamic or tuple(sizes) != x.shape or any(s != 1 for s in steps):
+        places = {"starts": tuple(starts), "sizes": tuple(sizes), "steps": tuple(steps)}
+        x = apply("slice", x, *dynamic, **places)
     return x, tuple(shape)
+
+
+def _window(part: slice) -> tuple[Tracer, int] | None:
+    """(start, size) of x[i : i + 3], i traced: bounds that differ by a known number.
+
+    Such a window must lie in the array: where NumPy would cut it off at an end or count a negative
+    bound from the back, the program raises IndexError.
+    """
+    start, stop = part.start, part.stop
+    if not (isinstance(start, Tracer) and isinstance(stop, Tracer)) or part.step not in (None, 1):
+        return None
+    if start.python is not None or stop.python is not None:
+        return None
+    trace = active_trace()
+    (first, low), (second, high) = _shift(trace.value(start)), _shift(trace.value(stop))
+    if first is not second or high < low or start.ndim or not start.element.is_integer:
+        return None
+    return convert(start, i64), high - low
+
+
+def _shift(value: Value) -> tuple[Value, int]:
+    """value as (another value, known offset)."""
+    offset = 0
+    while (op := value.defining_op) is not None and op.name in ("nd.add", "nd.sub"):
+        left, right = op.operands
+        number = constant_value(right)
+        if number is not None:
+            value, offset = left, offset + int(number) * (1 if op.name == "nd.add" else -1)
+        elif op.name == "nd.add" and (number := constant_value(left)) is not None:
+            value, offset = right, offset + int(number)
+        else:
+            break
+    return value, offset
 
 
 def _bounds(part: slice, n: Any) -> tuple[int, Any, int]:

@@ -41,12 +41,13 @@ def operand(x: Any) -> Any:
     return active_trace().lift(x)
 
 
+_WEAK = {"i": int, "f": float, "c": complex}
+
+
 def kind_of(x: Any) -> Any:
     """What promotion sees of an operand: a dtype, or int, float, complex for a weak one."""
     if isinstance(x, Tracer):
-        if x.weak:
-            return {"i": int, "f": float, "c": complex}[x.element.kind]
-        return x.dtype
+        return _WEAK[x.element.kind] if x.weak else x.dtype
     if isinstance(x, np.generic):
         return x.dtype
     if isinstance(x, bool):

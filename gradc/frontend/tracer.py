@@ -246,7 +246,7 @@ class Tracer(ArrayMethods):
         """The Python number, if there is one (else None); the trace is told that the program
         depends on the values of the arguments that it came from."""
         for root in self.roots:
-            self.owner.on_static_use(root)
+            root.owner.on_static_use(root)  # an outer trace's, perhaps
         return self.python
 
     def _number(self, what: str, instead: str) -> Any:

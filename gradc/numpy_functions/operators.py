@@ -100,7 +100,7 @@ def _operator(function: Callable[..., Any], ufunc: np.ufunc) -> Callable[..., An
         operands = [operand(x) for x in inputs]
         if all(map(_is_python, operands)):
             return python_result(function, ufunc, operands)
-        return call(ufunc, *operands)
+        return run(ufunc, operands, resolve(ufunc, [kind_of(x) for x in operands]))
 
     entry.__name__ = function.__name__
     return entry

@@ -26,7 +26,7 @@ from gradc.frontend.table import TABLE, implements
 from gradc.frontend.trace import active_trace, apply, filled
 from gradc.frontend.tracer import Tracer
 from gradc.ir.opdef import REGISTRY
-from gradc.ir.types import c128, f64, i1, i64
+from gradc.ir.types import c128, f64, from_numpy, i1, i64
 from gradc.numpy_functions.operators import as_python
 
 # ------------------------------------------------------------------------------ conversions
@@ -73,6 +73,25 @@ def bool_(x: Any = False) -> Any:
     if not isinstance(x, Tracer):
         return bool(x)
     return as_python(convert(_scalar(x, "bool()"), i1), bool, [x])
+
+
+def _scalar_type(kind: Any) -> None:
+    """np.float32(x) and its kin: x converted, an array staying an array."""
+
+    def entry(x: Any = 0) -> Any:
+        t = as_tracer(x)
+        found = convert(t, from_numpy(kind))
+        return found if found is not t else Tracer(t.value, t.owner, is_scalar=not t.ndim)
+
+    entry.__name__ = kind.__name__
+    implements(kind)(entry)
+
+
+for _kind in (
+    np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64,
+    np.float16, np.float32, np.float64, np.complex64, np.complex128,
+):  # fmt: skip
+    _scalar_type(_kind)
 
 
 @implements(len)

@@ -134,6 +134,17 @@ def test_traced_slice_bound_is_an_error_that_says_what_to_write():
     assert "test_indexing.py" in str(caught.value)
 
 
+def test_window_at_a_traced_start():
+    for k in (0, 2, 4):
+        assert_as_numpy(lambda x, i: x[i : i + 3], V, np.int64(k))
+        assert_as_numpy(lambda x, i: x[1 + i : 3 + i], V, np.int32(k))
+    assert_as_numpy(lambda x, i: x[i - 1 : i + 2, None, 0], X, np.int64(1))
+    assert_as_numpy(lambda x, i: x[:, i : i + 2, K], X, np.int64(1))
+    for bad in (5, -1):
+        with pytest.raises(IndexError, match="out of bounds for axis 0 with size 7"):
+            run_traced(lambda x, i: x[i : i + 3], V, np.int64(bad))
+
+
 def test_masked_arrays_have_a_run_time_size():
     assert_as_numpy(lambda x: x[x > 2].sum(), V)
     assert_as_numpy(lambda x: x[x > 2] * 2 + x[x > 2].mean(), V[:0])

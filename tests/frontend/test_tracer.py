@@ -357,3 +357,14 @@ def test_constants_are_copied():
     found = run_function(function, [])
     np.testing.assert_array_equal(found[0], [2, 2, 2])
     np.testing.assert_array_equal(found[1], [0, 2, 4])
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64, np.bool_, np.complex64])
+def test_numpy_scalar_types_convert(kind):
+    for x in (0.7, np.float32(0.7), A):
+        found = run_traced(lambda a: TABLE[kind](a), x)
+        ((value, tracer),) = found
+        expected = kind(x)
+        assert tracer.dtype == kind and not tracer.weak
+        assert tracer.is_scalar == isinstance(expected, np.generic)
+        np.testing.assert_array_equal(value, expected)

@@ -25,8 +25,8 @@ class _Module:
         found = getattr(self.module, name)
         if isinstance(found, ModuleType):
             return _Module(found)
-        if isinstance(found, np.ufunc):
-            return found  # through __array_ufunc__, methods included
+        if isinstance(found, np.ufunc | type):
+            return found  # ufuncs go through __array_ufunc__; a type may be an argument
         entry = implementation(found) if callable(found) else None
         return found if entry is None else _dispatching(found, entry)
 
