@@ -12,7 +12,6 @@ from gradc import pytree
 from gradc.engine import Bound
 from gradc.frontend.tracer import Tracer
 from gradc.ir.types import TensorType, to_numpy
-from gradc.linear import run
 from gradc.modes import PullbackMode, TangentMode, wrt_inputs, wrt_leaves
 from gradc.resolve import Resolved, Transform, function_key, resolve
 from gradc.transforms import checked_argnums, grad, know_source, shifted
@@ -115,10 +114,6 @@ def _basis(types: Sequence[Any]) -> Any:
             yield k, [*zeros[:k], one, *zeros[k + 1 :]]
 
 
-def _leaves(tree: Any) -> list[Any]:
-    return [leaf for leaf in pytree.flatten(tree)[0] if leaf is not None]
-
-
 def _stack(rows: list[Any], shape: tuple[int, ...], dtype: Any, axis: int) -> Any:
     if not rows:
         return np.zeros(shape, to_numpy(dtype))
@@ -132,7 +127,7 @@ def _reverse(bound: Bound, positions: Any, inputs: Any, outputs: Any) -> list[li
     mode = PullbackMode(tuple(positions))
     rows: list[list[list[Any]]] = [[[] for _ in inputs] for _ in outputs]
     for k, cotangents in _basis(outputs):
-        found = _leaves(run(bound, mode, cotangents))
+        found = bound.run(mode, bound.as_inputs(cotangents))
         for column, array in zip(rows[k], found, strict=True):
             column.append(array)
     return [
@@ -144,9 +139,10 @@ def _reverse(bound: Bound, positions: Any, inputs: Any, outputs: Any) -> list[li
 def _forward(bound: Bound, positions: Any, inputs: Any, outputs: Any) -> list[list[Any]]:
     """Column by column: one pushforward for each element of the arguments."""
     mode = TangentMode(tuple(positions))
+    values = len(bound.traced.function.returned)
     columns: list[list[list[Any]]] = [[[] for _ in inputs] for _ in outputs]
     for j, tangents in _basis(inputs):
-        found = _leaves(run(bound, mode, tangents)[1])
+        found = bound.run(mode, bound.as_inputs(tangents))[values:]
         for row, array in zip(columns, found, strict=True):
             row[j].append(array)
     return [

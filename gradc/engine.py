@@ -80,7 +80,15 @@ class Bound:
 
     def rebuild(self, mode: Mode, values: Sequence[Any]) -> Any:
         """The tree of a mode's results."""
-        return mode.arrange(self.traced).rebuild(values)
+        key = ("arranged", mode)
+        tree = self.traced.programs.get(key)
+        if tree is None:
+            tree = self.traced.programs[key] = mode.arrange(self.traced)
+        return tree.rebuild(values)
+
+    def as_inputs(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """Arrays or tracers as a mode's own inputs."""
+        return outer_values(arrays) if self.nested else arrays
 
 
 def program(traced: Traced, mode: Mode) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradc import pytree
-from gradc.engine import Bound, outer_values
+from gradc.engine import Bound
 from gradc.frontend.tracer import Tracer
 from gradc.ir.types import TensorType, to_numpy
 from gradc.modes import HessianVectorMode, Mode, PullbackMode, TangentMode, ValueMode, wrt_leaves
@@ -83,8 +83,7 @@ def hvp(function: Callable[..., Any], primals: Any, vectors: Any) -> Any:
 
 def run(bound: Bound, mode: Mode, extra: Sequence[Any]) -> Any:
     """Run a mode with its own inputs given as arrays or tracers; the tree of its results."""
-    values = outer_values(extra) if bound.nested else extra
-    return bound.rebuild(mode, bound.run(mode, values))
+    return bound.rebuild(mode, bound.run(mode, bound.as_inputs(extra)))
 
 
 def as_tuples(primals: Any, others: Any, what: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

@@ -1,7 +1,10 @@
 """gradc.compile: what it accepts, what it returns, when it traces again."""
 
 import functools
+import os
 import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -401,3 +404,25 @@ def test_explain_names_arguments_and_keywords():
         "args[1] has another structure (keys, lengths, types or static fields)",
         "other keyword arguments, or another structure of one",
     ]
+
+
+def test_the_environment_switches_compilation_off(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import numpy as np, gradc\n"
+        "@gradc.compile\n"
+        "def f(x):\n"
+        "    print(type(x).__name__)\n"
+        "    return np.sum(x * x)\n"
+        "print(f(np.ones(2)), gradc.grad(lambda x: np.sum(x * x))(np.ones(2)))\n"
+    )
+    environment = {**os.environ, "GRADC_DISABLE_COMPILE": "1"}
+    done = subprocess.run(
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["ndarray", "2.0", "[2.", "2.]"]
+    environment["GRADC_DISABLE_COMPILE"] = "0"
+    failed = subprocess.run(
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True
+    )
+    assert "print was called in a traced function" in failed.stderr and str(script) in failed.stderr
