@@ -19,6 +19,7 @@ import numpy as np
 
 from gradc import pytree
 from gradc.frontend.location import TracingError
+from gradc.frontend.sources import native_array
 from gradc.frontend.tracer import Tracer
 from gradc.ir.types import TensorType, c128, f64, from_numpy, i64
 
@@ -158,12 +159,6 @@ def _dtype(value: Any, path: Callable[[], str]) -> Any:
         raise error or TracingError(f"{path()}: unsupported dtype {value.dtype}") from None
 
 
-def as_input(value: Any) -> np.ndarray:
-    """A dynamic leaf as an array in native byte order."""
-    array = np.asarray(value)
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-
-
 @dataclasses.dataclass(slots=True)
 class Call:
     """The analysed arguments of one call.
@@ -191,7 +186,7 @@ class Call:
 
     def inputs(self) -> list[np.ndarray]:
         """The arrays of the dynamic leaves."""
-        return [as_input(self.leaves[k]) for k in self.dynamic]
+        return [native_array(self.leaves[k]) for k in self.dynamic]
 
     def paths(self) -> list[str]:
         """The path of each leaf as the user writes it: `params['w'][0]`."""

@@ -22,7 +22,7 @@ import numpy as np
 from gradc.frontend.location import TracingError
 from gradc.frontend.sources import Reader, Source
 from gradc.frontend.tracer import Tracer
-from gradc.ir.types import TensorType, from_numpy, type_of
+from gradc.ir.types import TensorType, type_of
 
 # A longer list of plain numbers is compared as a whole rather than made of single hidden inputs.
 _MOST_NUMBERS = 64
@@ -108,6 +108,8 @@ class Capture:
             return self._number(value, source)
         if isinstance(value, _VALUE_TYPES):
             return self._guarded(value, source)
+        if _is_array_like(value):
+            return self._array_like(value, source)
         if kind in _CONTAINERS or (isinstance(value, tuple) and hasattr(kind, "_fields")):
             return self._container(value, source)
         if kind in (set, frozenset):
@@ -194,6 +196,21 @@ class Capture:
         self.reader.input(source, number=not value.dtype.isnative or type(value) is not np.ndarray)
         self.known[id(value)] = (value, source)
         self.converted[id(value)] = (value, tracer)
+        return tracer
+
+    def _array_like(self, value: Any, source: Source) -> Tracer:
+        """A pandas column, a torch tensor, ...: converted at each call."""
+        array = np.asarray(value)
+        self.reader.check(
+            source,
+            "type({v}) is {t} and {f}({v}) == {s}",
+            f"a {type(value).__name__} of dtype {array.dtype} and shape {array.shape}",
+            t=type(value),
+            f=_dtype_and_shape,
+            s=(array.dtype, array.shape),
+        )
+        tracer = self.make_input(_type_of(array, source), _hint(source), False, None)
+        self.reader.input(source, number=True)
         return tracer
 
     def _number(self, value: Any, source: Source) -> Tracer:
@@ -292,6 +309,19 @@ class Capture:
                 )
 
 
+def _is_array_like(value: Any) -> bool:
+    """Does it convert to an array? Tables (which have named columns) are read by column."""
+    kind = type(value)
+    if not hasattr(kind, "__array__") or isinstance(value, np.generic | type):
+        return False
+    return getattr(value, "ndim", 1) == 1 or not hasattr(kind, "keys")
+
+
+def _dtype_and_shape(value: Any) -> Any:
+    array = np.asarray(value)
+    return array.dtype, array.shape
+
+
 def _is_plain(value: Any) -> bool:
     """Only static values inside, or too many numbers to be inputs one by one."""
     items = value.values() if isinstance(value, dict) else value
@@ -331,12 +361,10 @@ def _type_of(value: Any, source: Source) -> TensorType:
         raise TracingError(
             f"{source.describe()} is a masked array: pass its data and mask as two arrays"
         )
+    if isinstance(value, np.matrix):
+        raise TracingError(f"{source.describe()} is an np.matrix: use np.asarray(matrix)")
     try:
-        return (
-            TensorType(value.shape, from_numpy(value.dtype))
-            if hasattr(value, "dtype")
-            else type_of(value)
-        )
+        return type_of(value)
     except TypeError as error:
         raise TracingError(f"{source.describe()}: {error}") from None
 

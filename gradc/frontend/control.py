@@ -179,9 +179,12 @@ class _Items:
         self.owner = owner
 
     def __getitem__(self, key: Any) -> Any:
-        method = getattr(type(self.owner), "__getitem__", None)
-        if isinstance(method, FunctionType) and self.context.is_rewritable(_module_of(method)):
-            return stage_call(self.context, method, (self.owner, key), {})
+        kind = type(self.owner)
+        method = getattr(kind, "__getitem__", None)
+        # A table gives its columns itself; other classes' methods are the user's text.
+        if isinstance(method, FunctionType) and not hasattr(kind, "__array__"):
+            if self.context.is_rewritable(_module_of(method)):
+                return stage_call(self.context, method, (self.owner, key), {})
         return self.context.capture.item(self.owner, key, self.owner[key])
 
 

@@ -16,6 +16,12 @@ from typing import Any
 import numpy as np
 
 
+def native_array(value: Any) -> np.ndarray:
+    """An array or number as a plain ndarray in native byte order."""
+    array = np.asarray(value)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Source:
     """One step of a path.
@@ -109,7 +115,7 @@ class Reader:
         return f"{check.source.describe()} is no longer {check.expected}"
 
     def _compile(self) -> Callable[[Any], Any]:
-        scope: dict[str, Any] = {"asarray": np.asarray}
+        scope: dict[str, Any] = {"asarray": native_array}
         variables: dict[Source, str] = {}
         lines = ["def read(function):", " try:"]
         number = 0

@@ -377,3 +377,52 @@ def test_iteration_over_other_containers_is_never_stale():
     registry["z"] = 4.0
     table["c"] = [9.0]
     assert compiled(X) == f(X)
+
+
+class Column:
+    """An array-like as pandas and torch have them."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.data, dtype)
+
+
+class Table:
+    def __init__(self, **columns):
+        self.columns = columns
+
+    def keys(self):
+        return self.columns.keys()
+
+    def __getitem__(self, name):
+        return Column(self.columns[name])
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(list(self.columns.values()), dtype)
+
+    ndim = 2
+
+
+def test_captured_array_likes_are_converted_at_each_call():
+    column = Column([1.0, 2.0, 3.0])
+    table = Table(a=[1.0, 1.0, 1.0])
+    compiled = gradc.compile(lambda x: np.sum(x * column) + np.sum(x * table["a"]))
+    np.testing.assert_allclose(compiled(X), X @ [2, 3, 4])
+    column.data = [0.0, 0.0, 1.0]
+    table.columns["a"][1] = 5.0
+    np.testing.assert_allclose(compiled(X), X @ [1, 5, 2])
+    column.data = [2.0]
+    np.testing.assert_allclose(compiled(X), X @ [3, 7, 3])
+
+
+def test_captured_arrays_of_foreign_byte_order():
+    w = np.arange(3.0).astype(">f8")
+    compiled = gradc.compile(lambda x: np.sum(x * w))
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(X), X @ w)
+        w += 1
+    w = w.view(np.matrix)
+    with pytest.raises(gradc.TracingError, match="w is an np.matrix"):
+        compiled(X)
