@@ -1,9 +1,9 @@
 """The abstract builder `b` that derivative rules and passes write through, and its two kinds.
 
-`b.add(x, y)`, `b.reduce_sum(x, axes=(0,))`: one method for each registered operation, named by its mnemonic.
-`Builder` emits IR into a block. `EagerBuilder` evaluates at once with NumPy, so that the define-by-run tape
-uses the same rules. A Python number among the operands of an elementwise op becomes a constant of the
-last array operand's type.
+`b.add(x, y)`, `b.reduce_sum(x, axes=(0,))`: one method for each registered operation, named by its
+mnemonic. `Builder` emits IR into a block. `EagerBuilder` evaluates at once with NumPy, so that the
+define-by-run tape uses the same rules. A Python number among the operands of an elementwise op
+becomes a constant of the last array operand's type.
 """
 
 from __future__ import annotations

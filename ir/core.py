@@ -1,8 +1,8 @@
 """The data structures of the IR: values, operations, blocks, regions, locations.
 
 MLIR's model. An operation has operands (SSA values), results, attributes, regions of blocks and a
-source location. A value knows its users, so that passes can replace it. What an operation *means* is
-its class (`opdef.py`); this file knows nothing of any particular operation.
+source location. A value knows its users, so that passes can replace it. What an operation *means*
+is its class (`opdef.py`); this file knows nothing of any particular operation.
 
 Attributes are plain immutable Python values: bool, int, float, complex, str, None, a `Type`, an
 `AffineMap`, a `Symbol`, a `TypedNumber`, an `OpaqueAttribute`, a read-only ndarray (a dense
@@ -20,7 +20,7 @@ from gradc.ir.types import ScalarType, Type
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in the user's source. `role` says which pass derived the op ("backward"), or is ''."""
+    """A place in the user's source; `role` names the pass that derived the op ("backward")."""
 
     file: str = ""
     line: int = 0

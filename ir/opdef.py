@@ -1,7 +1,7 @@
 """What an operation definition is, and the registry.
 
-One op, one place: a class states all that gradc knows of an operation, and the tracer, the chain rule, the
-passes, the printers, the docs and the tests read it from there.
+One op, one place: a class states all that gradc knows of an operation, and the tracer, the chain
+rule, the passes, the printers, the docs and the tests read it from there.
 
     class Tanh(Elementwise, name="nd.tanh"):
         '''Elementwise hyperbolic tangent.'''
@@ -15,22 +15,30 @@ passes, the printers, the docs and the tests read it from there.
             y = op.result
             return [b.mul(g, b.sub(1.0, b.mul(y, y)))]
 
-`infer`, `evaluate`, `vjp`, `masked_vjp`, `scalar`, `samples`, `simplify`, `pieces` are written as plain
-functions without self; the class turns them into static methods.
+`infer`, `evaluate`, `vjp`, `masked_vjp`, `scalar`, `samples`, `simplify`, `pieces` are written as
+plain functions without self; the class turns them into static methods.
 
-infer(*operand_types, **attributes) -> Type or tuple of Types; raises TypeRuleError with a message. An op
+infer(*operand_types, **attributes) -> Type or tuple of Types; raises TypeRuleError with a message.
+An op
     with regions gets them as the keyword `regions`.
-evaluate(*arrays, **attributes) -> array or tuple of arrays: NumPy only, no side effects, operands unchanged.
-vjp(b, op, *gs) -> one entry for each operand: a cotangent Value of exactly the operand's type, an
-    `Accumulate`, or None (no gradient flows there). `gs` has one cotangent for each result, never None.
-    Rules build through `b` alone and read op.operands, op.results, op["attribute"]. A rule that is
-    `NOT_DIFFERENTIABLE` cuts the gradient on purpose (floor, comparisons); a missing rule is an error.
-masked_vjp(b, op, *gs) -> as vjp, where an entry may also be a pair (value, live): the cotangent is `value`
-    where `live` (i1, the operand's shape) holds and exactly zero elsewhere, whatever `value` is there. Ops
-    that choose among their operands (select, maximum, clip) write this one instead of `vjp`, which follows
-    from it: select(live, value, 0). `live` comes from conditions on the operands, never from the cotangent.
-simplify(b, op) -> list of Values that replace the results, or None: local rewrites for `canonicalize`;
-    they keep the value and the gradient bit for bit at every point, NaN, inf and signed zeros included.
+evaluate(*arrays, **attributes) -> array or tuple of arrays: NumPy only, no side effects, operands
+unchanged. vjp(b, op, *gs) -> one entry for each operand: a cotangent Value of exactly the operand's
+type, an
+    `Accumulate`, or None (no gradient flows there). `gs` has one cotangent for each result, never
+    None. Rules build through `b` alone and read op.operands, op.results, op["attribute"]. A rule
+    that is `NOT_DIFFERENTIABLE` cuts the gradient on purpose (floor, comparisons); a missing rule
+    is an error.
+masked_vjp(b, op, *gs) -> as vjp, where an entry may also be a pair (value, live): the cotangent is
+`value`
+    where `live` (i1, the operand's shape) holds and exactly zero elsewhere, whatever `value` is
+    there. Ops that choose among their operands (select, maximum, clip) write this one instead of
+    `vjp`, which follows
+    from it: select(live, value, 0). `live` comes from conditions on the operands, never from the
+        cotangent.
+simplify(b, op) -> list of Values that replace the results, or None: local rewrites for
+`canonicalize`;
+    they keep the value and the gradient bit for bit at every point, NaN, inf and signed zeros
+    included.
 """
 
 from __future__ import annotations
@@ -115,7 +123,9 @@ class Op(Operation):
     linear: ClassVar[bool] = False  # in all its floating and complex operands together
     lowering: ClassVar[str] = ""  # the lowering class: "elementwise", "reduce", ...
     commutative: ClassVar[bool] = False
-    capacity: ClassVar[Callable[..., dict[str, int]] | None] = None  # op -> bounds of sizes it bears
+    capacity: ClassVar[Callable[..., dict[str, int]] | None] = (
+        None  # op -> bounds of sizes it bears
+    )
     optional_regions: ClassVar[bool] = False  # a region may be empty (scf.if without an else)
 
     def __init_subclass__(cls, name: str = "", **kwargs: Any) -> None:
@@ -171,8 +181,8 @@ class Elementwise(Op):
     """Same shape in and out (all operands), each result element from the operands' elements there.
 
     scalar: the name of a loop-level scalar operation ("tanh", "add"), or a function
-        scalar(s, *operand_scalars, **attributes) that builds the result through the scalar builder `s`
-        (passes/lower/scalars.py: s.add, s.mul, s.select, s.exp, s.const(value, like=x), ...).
+        scalar(s, *operand_scalars, **attributes) that builds the result through the scalar builder
+        `s` (passes/lower/scalars.py: s.add, s.mul, s.select, s.exp, s.const(value, like=x), ...).
     """
 
     scalar: ClassVar[Any]
@@ -198,12 +208,13 @@ class ArgReduce(Op):
 
 
 class Scan(Op):
-    """cumsum, cumprod, linear_scan: attributes `axis`, `reverse`, `exclusive` (both false if absent); the
-    result has the operands' type.
+    """cumsum, cumprod, linear_scan: attributes `axis`, `reverse`, `exclusive` (both false if
+    absent); the result has the operands' type.
 
     combine:  the scalar operation that takes the next element ("add"), or a function
         combine(s, state, *elements) that builds the new state through the scalar builder `s`
-    identity: as in Reduce; the first element of an exclusive scan. The state after the first element is
+    identity: as in Reduce; the first element of an exclusive scan. The state after the first
+        element is
         that of the last operand itself.
     """
 
@@ -225,9 +236,10 @@ class Piece:
 class Shape(Op):
     """Pure index maps: every result element is an operand's element, or the fill value.
 
-    pieces(op) -> list of disjoint Pieces; where none applies the element is operand `fill`'s (rank 0).
-        None when the map is not piecewise affine (some reshapes): the operand is then materialised and
-        its row-major buffer read under the new shape.
+    pieces(op) -> list of disjoint Pieces; where none applies the element is operand `fill`'s (rank
+    0).
+        None when the map is not piecewise affine (some reshapes): the operand is then materialised
+        and its row-major buffer read under the new shape.
     Symbols of a piece's map are the op's trailing scalar operands (dynamic starts), in order.
     """
 
@@ -282,8 +294,8 @@ class Loop(Op):
 
 
 # ---------------------------------------------------------------------------------- samples
-# What the contract test feeds an op. A Sample gives NumPy operands and attributes; `smooth` is False
-# where finite differences would straddle a kink, so that only the value is checked there.
+# What the contract test feeds an op. A Sample gives NumPy operands and attributes; `smooth` is
+# False where finite differences would straddle a kink, so that only the value is checked there.
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
 """Types of the IR: the builtin MLIR types that gradc uses.
 
-Shapes hold Python ints, or a `Dim` for a size that is born at run time (`x[mask]`). A `Dim` prints as
-`?`; its name travels in the tensor's encoding (`tensor<?x4xf32, ["n0"]>`), so two unknown sizes are equal
-exactly when they carry the same name, also after a round trip through text.
+Shapes hold Python ints, or a `Dim` for a size that is born at run time (`x[mask]`). A `Dim` prints
+as `?`; its name travels in the tensor's encoding (`tensor<?x4xf32, ["n0"]>`), so two unknown sizes
+are equal exactly when they carry the same name, also after a round trip through text.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -119,7 +119,7 @@ _NUMPY_NAMES = {
 }  # fmt: skip
 
 
-@lru_cache(maxsize=None)
+@cache
 def to_numpy(scalar: ScalarType) -> np.dtype[Any]:
     """The NumPy dtype of an element type (`index` is int64)."""
     if scalar is bf16:
@@ -148,8 +148,8 @@ def from_numpy(dtype: Any) -> ScalarType:
         _BY_DTYPE[dtype] = found
     else:
         raise TypeError(
-            f"expected a bool, integer, floating or complex dtype, got {dtype!s}: convert the array "
-            "first, for instance with x.astype(np.float64)"
+            f"expected a bool, integer, floating or complex dtype, got {dtype!s}: convert the "
+            "array first, for instance with x.astype(np.float64)"
         )
     return found
 
@@ -165,8 +165,8 @@ class Dim:
 
     def _unknown(self, *others: Any) -> Any:
         raise TypeError(
-            f"the size {self!r} is known only at run time (it comes from a boolean mask or np.nonzero), so "
-            "it cannot be computed with here: np.size(x, axis) gives it as a traced number"
+            f"the size {self!r} is known only at run time (it comes from a boolean mask or "
+            "np.nonzero), so it cannot be computed with here: np.size(x, axis) gives it as a traced number"
         )
 
     __index__ = __int__ = __float__ = _unknown

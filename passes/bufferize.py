@@ -1,12 +1,13 @@
 """Pass `bufferize`: from values to buffers.
 
-Every array of the fused function gets a buffer: an argument (inputs, results, constants), a `mem.alloc`, or,
-where the last use allows, the buffer of an operand that dies there: an elementwise kernel writes over an
-input that it reads only at the point being written, a contraction accumulates onto its `init`. Reshapes
-become `mem.alias`. Afterwards the function takes inputs, outputs, constants and returns nothing.
+Every array of the fused function gets a buffer: an argument (inputs, results, constants), a
+`mem.alloc`, or, where the last use allows, the buffer of an operand that dies there: an elementwise
+kernel writes over an input that it reads only at the point being written, a contraction accumulates
+onto its `init`. Reshapes become `mem.alias`. Afterwards the function takes inputs, outputs,
+constants and returns nothing.
 
-Sizes known only at run time (`Dim`) get storage for their upper bound, which the operation that gives
-birth to the size states (`capacity`).
+Sizes known only at run time (`Dim`) get storage for their upper bound, which the operation that
+gives birth to the size states (`capacity`).
 """
 
 from __future__ import annotations
@@ -186,7 +187,7 @@ class _Bufferizer:
 
 
 def is_alias(op: Operation) -> bool:
-    """Shape operations that fuse left as they are: the same row-major elements under a new shape."""
+    """Shape operations that fuse has left: the same row-major elements under a new shape."""
     return getattr(op, "lowering", "") == "shape"
 
 

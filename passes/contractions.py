@@ -1,9 +1,10 @@
 """Contractions on their way to kernels: which become nests, which BLAS calls, and in which layout.
 
-`nd.dot_general` becomes `kernel.einsum` (a nest that fuses with its neighbours) when it is an outer product, a
-matrix-vector product, small, or not of a BLAS dtype; else `kernel.contract`. Transposes of its operands and of its
-result are folded into axis numbers, since BLAS reads and writes through strides; operands whose axes cannot be
-seen as one strided matrix for each batch index are transposed first.
+`nd.dot_general` becomes `kernel.einsum` (a nest that fuses with its neighbours) when it is an outer
+product, a matrix-vector product, small, or not of a BLAS dtype; else `kernel.contract`. Transposes
+of its operands and of its result are folded into axis numbers, since BLAS reads and writes through
+strides; operands whose axes cannot be seen as one strided matrix for each batch index are
+transposed first.
 """
 
 from __future__ import annotations
@@ -167,7 +168,7 @@ class Matrix:
 
 
 def masked_parts(value: Value) -> tuple[Value, tuple[int, ...], Value] | None:
-    """(array, axes, mask) when `value` is array where the mask over some of its axes holds, else 0."""
+    """(array, axes, mask) when `value` is the array where a mask over some axes holds, else 0."""
     op = value.defining_op
     if op is None or op.name != "nd.select" or constant_value(op.operands[2]) != 0:
         return None
@@ -179,7 +180,7 @@ def masked_parts(value: Value) -> tuple[Value, tuple[int, ...], Value] | None:
 
 
 def is_strided_matrix(shape: Any, rows: Any, columns: Any) -> bool:
-    """In row-major order, are both groups of axes runs of neighbours, one of them with unit stride?"""
+    """Are both groups of axes runs of neighbours in row-major order, one with unit stride?"""
 
     def is_run(axes: Any) -> bool:
         big = [a for a in axes if shape[a] != 1]

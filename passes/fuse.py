@@ -1,26 +1,24 @@
 """Pass `fuse`: tensor operations become kernels.
 
-1. Which values get an array (`materialize.py`): results, operands of operations that need whole arrays,
-   reductions, and values that would be computed too often.
-2. Each such value is a root with an iteration domain; independent roots over one domain that share data
-   become one `kernel.generic` whose body computes common parts once.
+1. Which values get an array (`materialize.py`): results, operands of operations that need whole
+   arrays, reductions, and values that would be computed too often.
+2. Each such value is a root with an iteration domain; independent roots over one domain that share
+   data become one `kernel.generic` whose body computes common parts once.
 3. An expensive value that several kernels compute is stored by the first of them.
-4. Kernels that agree on the outer loop, each reading of the others only what the same outer iteration
-   wrote, go into one `kernel.fusion` (`group.py`); lowering merges their loops.
+4. Kernels that agree on the outer loop, each reading of the others only what the same outer
+   iteration wrote, go into one `kernel.fusion` (`group.py`); lowering merges their loops.
 
-In: a func.func of tensor operations, after canonicalize, cse and dce. Out: the same function in kernels;
-operations that are no kernels (library calls, scans, scatters) stay as they are. Values change only by
-the order of additions.
+In: a func.func of tensor operations, after canonicalize, cse and dce. Out: the same function in
+kernels; operations that are no kernels (library calls, scans, scatters) stay as they are. Values
+change only by the order of additions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from gradc.ir.affine import AffineMap
-from gradc.ir.builder import Builder
-from gradc.ir.core import Block, Operation, Region, Value
+from gradc.ir.core import Operation, Region, Value
 from gradc.ir.ops.func import FuncOp
 from gradc.ir.ops.kernel import Generic
 from gradc.passes.contractions import normalize_contractions
@@ -200,7 +198,8 @@ class Fuser:
             for node in users[best]:
                 self.write(node)
                 if node is not first:
-                    # The nodes are in order, so an edge from an earlier to a later one makes no cycle.
+                    # The nodes are in order, so an edge from an earlier to a later one makes no
+                    # cycle.
                     self.extend_ancestors(node, {first, *first.ancestors})
 
     # ------------------------------------------------------------------ emission

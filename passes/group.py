@@ -1,8 +1,8 @@
 """Grouping kernels that can share their outer loop.
 
-A kernel may join a group when its first loop has the group's size and everything that it reads of the group's
-values at iteration i was written at iteration i. Lowering then runs the group as one loop over i, in which
-those values are rows or single scalars instead of whole arrays.
+A kernel may join a group when its first loop has the group's size and everything that it reads of
+the group's values at iteration i was written at iteration i. Lowering then runs the group as one
+loop over i, in which those values are rows or single scalars instead of whole arrays.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Node:
 
 
 def aligned(producer: Node, consumer: Node, depth: int) -> bool:
-    """Does `consumer`, at one iteration of its first `depth` + 1 loops, read of `producer`'s values only what
-    the same iteration wrote? The loops above `depth` are known to be aligned."""
+    """Does `consumer`, at one iteration of its first `depth` + 1 loops, read of `producer`'s values
+    only what the same iteration wrote? The loops above `depth` are known to be aligned."""
     for value, dims in producer.writes.items():
         accesses = consumer.reads.get(value)
         if accesses is None:

@@ -1,9 +1,11 @@
-"""Writing a kernel's body: the scalar code of tensor values at an affine place of the iteration domain.
+"""Writing a kernel's body: the scalar code of tensor values at an affine place of the iteration
+domain.
 
-A `BodyWriter` owns one body. `scalar(value, place)` gives the scalar of a tensor value at an index: a load if the
-value has an array of its own, else the defining operation's code, whose operands are asked for in turn at the
-places that the operation's index maps give. Elementwise operations keep the place, shape operations move it,
-pads and concatenations become `kernel.masked` regions, gathers add data-dependent symbols to it.
+A `BodyWriter` owns one body. `scalar(value, place)` gives the scalar of a tensor value at an index:
+a load if the value has an array of its own, else the defining operation's code, whose operands are
+asked for in turn at the places that the operation's index maps give. Elementwise operations keep
+the place, shape operations move it, pads and concatenations become `kernel.masked` regions, gathers
+add data-dependent symbols to it.
 """
 
 from __future__ import annotations
@@ -224,7 +226,9 @@ class BodyWriter:
         shape: Sequence[Any],
         inside: Callable[[], Value],
     ) -> Value:
-        """`inside()` where lower <= index < upper, else `other`; bounds equal to the shape are left out."""
+        """`inside()` where lower <= index < upper, else `other`; bounds equal to the shape are left
+        out.
+        """
         axes = [k for k, n in enumerate(shape) if lower[k] != 0 or upper[k] != n]
         if not axes:
             return inside()

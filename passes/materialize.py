@@ -1,8 +1,8 @@
 """Which values of a function get an array of their own when it is cut into kernels.
 
-The cost model, in arithmetic operations an element (`Op.cost`): a value is computed inside its consumers
-while that is cheap; it gets an array when something needs it whole, or when recomputing it would cost more than
-writing and reading it once.
+The cost model, in arithmetic operations an element (`Op.cost`): a value is computed inside its
+consumers while that is cheap; it gets an array when something needs it whole, or when recomputing
+it would cost more than writing and reading it once.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from gradc.ir.core import Operation, Value, captured_values
 from gradc.ir.ops.func import FuncOp
 from gradc.passes.inline import is_inlined
 
-# A load or store of an element costs about as much as eight arithmetic operations once it misses the
-# cache. A value at least this costly is stored rather than computed in a second kernel,
+# A load or store of an element costs about as much as eight arithmetic operations once it misses
+# the cache. A value at least this costly is stored rather than computed in a second kernel,
 EXPENSIVE = 16
 # or for every element of a broadcast result.
 EXPENSIVE_BROADCAST = 6
@@ -23,7 +23,7 @@ MOST_OPERATIONS = 250
 
 
 class Arrays:
-    """The values that have arrays: arguments, results of kept operations, and the roots of kernels."""
+    """The values with arrays: arguments, results of kept operations, and roots of kernels."""
 
     def __init__(self, function: FuncOp) -> None:
         self.roots: set[Value] = set()

@@ -1,8 +1,9 @@
 """Pass `release`: each buffer's birth and death, its place in the arena, and the peak.
 
-A buffer lives from its `mem.alloc` to the last operation that uses it or an alias of it; `mem.free` is put
-after that. Buffers that are never alive at once may share bytes: placed largest first, each at the lowest
-offset that is free during its life. The peak is stated in the function's attribute `arena_bytes`.
+A buffer lives from its `mem.alloc` to the last operation that uses it or an alias of it; `mem.free`
+is put after that. Buffers that are never alive at once may share bytes: placed largest first, each
+at the lowest offset that is free during its life. The peak is stated in the function's attribute
+`arena_bytes`.
 """
 
 from __future__ import annotations

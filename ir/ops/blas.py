@@ -19,7 +19,7 @@ class GemmCall(Loop, name="kernel.gemm_call"):
     Operands: a, b, c, then index values. The last two axes of each buffer are the matrix; `batch` =
     (na, nb, nc) says how many axes stand before them, which the indices (na for a, then nb, then
     nc) select. A and B have stride 1 along one matrix axis (a transposed matrix is one with its
-    strides swapped), C along its last. With beta = 0 what C held before does not matter. """
+    strides swapped), C along its last. With beta = 0 what C held before does not matter."""
 
     effects = True
     vjp = NOT_DIFFERENTIABLE

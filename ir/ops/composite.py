@@ -28,8 +28,8 @@ def logsumexp(b: Any, x: Any, axes: tuple[int, ...]) -> Any:
     # exp(x - m) needs a finite m: inf - inf is NaN.
     shift = b.stop_gradient(b.select(b.isfinite(top), top, b.zeros(top.type)))
     total = b.reduce_sum(b.exp(b.sub(x, spread_axes(b, shift, x.type.shape, axes))), axes=axes)
-    # The total is at least 1 unless all is -inf: there the maximum keeps log away from 0, and its mask
-    # annihilates the gradient, also where x itself has an infinite slope.
+    # The total is at least 1 unless all is -inf: there the maximum keeps log away from 0, and its
+    # mask annihilates the gradient, also where x itself has an infinite slope.
     log = b.log(b.maximum(total, b.full(0.5, total.type)))
     nothing = b.select(b.eq(top, -math.inf), b.full(-math.inf, top.type), b.zeros(top.type))
     return b.add(b.add(log, shift), b.stop_gradient(nothing))

@@ -52,7 +52,9 @@ class ModuleOp(Control, name="builtin.module"):
 
 
 class FuncOp(Control, name="func.func"):
-    """A function: attributes `sym_name`, `function_type`; one region whose block args are the inputs."""
+    """A function: attributes `sym_name`, `function_type`; one region whose block args are the
+    inputs.
+    """
 
     vjp = NOT_DIFFERENTIABLE
     isolated = True

@@ -1,9 +1,10 @@
 """Kernels: what `fuse` makes of tensor operations, and what `lower` turns into loops.
 
-`kernel.generic` is one nest over an iteration domain (MLIR's linalg.generic): its body computes scalars from
-explicit loads at affine indices and yields one scalar for each output; an output is stored at every
-point or reduced over the dims that its map leaves out. `kernel.fusion` holds kernels that share outer loops; its
-meaning is to run them in order. `kernel.contract` is a matrix product with any axis order.
+`kernel.generic` is one nest over an iteration domain (MLIR's linalg.generic): its body computes
+scalars from explicit loads at affine indices and yields one scalar for each output; an output is
+stored at every point or reduced over the dims that its map leaves out. `kernel.fusion` holds
+kernels that share outer loops; its meaning is to run them in order. `kernel.contract` is a matrix
+product with any axis order.
 
 Before `bufferize` the outputs are results (value semantics). After it the output buffers are the
 trailing operands and there are no results; bodies read buffers in place of tensors.
@@ -56,7 +57,8 @@ def store_outputs(values: Sequence[Any], outs: Sequence[Any]) -> tuple[Any, ...]
 class Generic(Loop, name="kernel.generic"):
     """A nest over `sizes`; block args are the indices; `outputs[k]` = (combine, map).
 
-    combine: "" stores at every point, else the scalar operation that merges points with equal map value
+    combine: "" stores at every point, else the scalar operation that merges points with equal map
+        value
     map:     AffineMap from the domain to the output's index (a projection or permutation)
     """
 
@@ -127,10 +129,11 @@ def check_outputs(outs: Sequence[Type], types: Sequence[TensorType]) -> tuple[Ty
 
 
 class Load(Loop, name="kernel.load"):
-    """The element of a tensor or buffer at map(dims, symbols): operands (array, dims..., symbols...).
+    """The element of a tensor or buffer at map(dims, symbols): operands (array, dims...,
+    symbols...).
 
-    Dims are index values, symbols rank-0 integer tensors read from data. `checked` lists the array axes whose
-    index comes from data and is checked: out of range raises IndexError.
+    Dims are index values, symbols rank-0 integer tensors read from data. `checked` lists the array
+    axes whose index comes from data and is checked: out of range raises IndexError.
     """
 
     def pretty(op: Any, name: Any) -> str:
@@ -172,7 +175,8 @@ class Load(Loop, name="kernel.load"):
 
 
 class Bounded(Loop, name="kernel.bounded"):
-    """An index read from data, checked: 0 <= value and value, value + extent < size, else IndexError.
+    """An index read from data, checked: 0 <= value and value, value + extent < size, else
+    IndexError.
 
     `axis` is the array axis that it indexes, for the message.
     """
@@ -191,7 +195,9 @@ class Bounded(Loop, name="kernel.bounded"):
 
 
 class IndexValue(Loop, name="kernel.index"):
-    """An affine expression of the dims as a number: operands dims, attributes `map` (one result), `dtype`."""
+    """An affine expression of the dims as a number: operands dims, attributes `map` (one result),
+    `dtype`.
+    """
 
     def pretty(op: Any, name: Any) -> str:
         (expression,) = op["map"].spell([name(v) for v in op.operands])
@@ -277,9 +283,10 @@ class Fusion(Loop, name="kernel.fusion"):
 class ContractKernel(Loop, name="kernel.contract"):
     """nd.dot_general(x, y) with its result axes permuted (`perm`), plus `init` where given.
 
-    Operands (x, y[, init], masks...[, out]); `accumulate` says that init is there. Result axis k is axis
-    perm[k] of (batch, x free, y free). `masks` = (target, axes) for each mask operand, an i1 array over
-    those axes of x (target 0), y (1) or the result (2): elements where it is false count as zero.
+    Operands (x, y[, init], masks...[, out]); `accumulate` says that init is there. Result axis k is
+    axis perm[k] of (batch, x free, y free). `masks` = (target, axes) for each mask operand, an i1
+    array over those axes of x (target 0), y (1) or the result (2): elements where it is false count
+    as zero.
     """
 
     def infer(
@@ -377,7 +384,9 @@ class Einsum(Op, name="kernel.einsum"):
 
 
 class Number(Loop, name="kernel.number"):
-    """A run-time number of the program, never part of its code: `value` is an index, f32 or f64 attribute."""
+    """A run-time number of the program, never part of its code: `value` is an index, f32 or f64
+    attribute.
+    """
 
     def infer(*, value: Any) -> ScalarType:
         return attribute_type(value)
@@ -389,8 +398,8 @@ class Number(Loop, name="kernel.number"):
 class Apply(Loop, name="kernel.apply"):
     """An operation that is no nest, in buffer form: `op` names it, `attributes` are its own.
 
-    Operands: its inputs, then `outputs` output buffers. `shapes` are the inputs' shapes as tensors, in
-    which sizes known at run time are Dims.
+    Operands: its inputs, then `outputs` output buffers. `shapes` are the inputs' shapes as tensors,
+        in which sizes known at run time are Dims.
     """
 
     def infer(

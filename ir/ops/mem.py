@@ -12,7 +12,7 @@ from gradc.ir.types import MemRefType, Type, to_numpy
 
 
 class Alloc(Loop, name="mem.alloc"):
-    """A buffer; `offset` is its byte offset in the arena once `release` has planned it (else -1)."""
+    """A buffer; `offset` is its place in the arena in bytes, -1 before `release` has planned it."""
 
     effects = True
 

@@ -1,7 +1,7 @@
 """MLIR's `memref` dialect: loads, stores and views of buffers at the loop level.
 
 A buffer is an ndarray in the interpreter, changed in place. Elements are stored as `storage` says:
-bool as i8, unsigned integers signless, bfloat16 as i16. """
+bool as i8, unsigned integers signless, bfloat16 as i16."""
 
 from __future__ import annotations
 

@@ -214,6 +214,7 @@ class _Extremum(Reduce):
     """What reduce_max and reduce_min share: tied elements get equal shares of g."""
 
     tame = True
+
     def masked_vjp(b, op, g):
         (x,) = op.operands
         if not x.type.dtype.is_inexact:

@@ -2,7 +2,7 @@
 it.
 
 The classes serve both levels: the values carried may be tensors, scalars or `index`. The functions
-below (`for_`, `if_`, `while_`, `parallel`) build an operation with its regions in one call. """
+below (`for_`, `if_`, `while_`, `parallel`) build an operation with its regions in one call."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ class Parallel(Control, name="scf.parallel"):
     """Iterations without order or dependence over lowers, uppers, steps (index, as many of each).
 
     The discardable attribute `gradc.work` estimates the scalar operations of one iteration of the
-    outermost dimension: a small total runs on one thread. """
+    outermost dimension: a small total runs on one thread."""
 
     vjp = NOT_DIFFERENTIABLE
     effects = True

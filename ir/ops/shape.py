@@ -65,6 +65,7 @@ class Broadcast(Shape, name="nd.broadcast"):
     """
 
     repeats = True
+
     def infer(x: Any, *, shape: tuple[Any, ...], dims: tuple[int, ...]) -> TensorType:
         expect_tensor(x)
         expect_shape(shape)

@@ -289,6 +289,7 @@ class UpdateSlice(_Store, name="nd.update_slice"):
     """
 
     branches = True
+
     def evaluate(x: Any, v: Any, *dynamic: Any, starts: Any, steps: Any) -> np.ndarray:
         found = np.array(x)
         found[region(x, dynamic, starts, v.shape, steps)] = v

@@ -1,8 +1,9 @@
 """Partial results of reductions: neutral elements, merging, and long sums in blocks.
 
-A long sum of floats runs in blocks of `BLOCK` terms, which the vectoriser spreads over many partial sums. The
-totals of the blocks are added in double precision (f32), or with the rounding error carried along (f64: Knuth's
-two-sum, The Art of Computer Programming vol. 2, 4.2.2), so that accuracy does not fall with the length.
+A long sum of floats runs in blocks of `BLOCK` terms, which the vectoriser spreads over many partial
+sums. The totals of the blocks are added in double precision (f32), or with the rounding error
+carried along (f64: Knuth's two-sum, The Art of Computer Programming vol. 2, 4.2.2), so that
+accuracy does not fall with the length.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Loops of the operations that are no nests of `kernel.generic`: scans, argmax, scatters, nonzero.
 
-One emitter for each lowering class; what a class member computes is its own payload (`combine`, `better`, ...).
+One emitter for each lowering class; what a class member computes is its own payload (`combine`,
+`better`, ...).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The scalar code of one kernel.generic, emitted piece by piece as its loops open.
 
-An operation of the body has a level: how many loops must be open before its operands are known. `hoist`
-emits what the open loops allow, so that nothing is computed inside a loop that it does not depend on.
+An operation of the body has a level: how many loops must be open before its operands are known.
+`hoist` emits what the open loops allow, so that nothing is computed inside a loop that it does not
+depend on.
 """
 
 from __future__ import annotations
@@ -188,8 +189,8 @@ def index_to_number(b: Builder, at: Value, dtype: ScalarType) -> Scalar:
 
 
 def constant_scalar(b: Builder, value: Any, dtype: ScalarType) -> Scalar:
-    """A constant of a kernel's body. Floats that are no small whole numbers or halves become run-time
-    numbers, so that a changed hyperparameter or a mean's 1/n does not change the code."""
+    """A constant of a kernel's body. Floats that are no small whole numbers or halves become
+    run-time numbers, so that a changed hyperparameter or a mean's 1/n does not change the code."""
     if dtype in (f32, f64) and not _is_plain(value):
         attribute = TypedNumber(value, f32) if dtype is f32 else number(value, f64)
         return Scalar(dtype, (b.create(Number, (), {"value": attribute}),))

@@ -1,8 +1,8 @@
 """kernel.contract as a BLAS call: each operand seen as a strided matrix for each batch index.
 
-Masks say which rows or columns count as zero even where the other factor is infinite or NaN. They are
-usually all true (or the data finite), so the masked copies of operands are made only when some element of a
-mask is false, which is decided at run time.
+Masks say which rows or columns count as zero even where the other factor is infinite or NaN. They
+are usually all true (or the data finite), so the masked copies of operands are made only when some
+element of a mask is false, which is decided at run time.
 """
 
 from __future__ import annotations

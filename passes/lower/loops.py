@@ -1,8 +1,8 @@
 """Pass `loops`: a bufferized function becomes loops over scalars, loads and stores.
 
-In: kernels over buffers with a planned arena (after `release`). Out: a function over the same arguments and
-the arena, in scf, arith, math and memref operations and library calls. Kernels go through `nest.py`; other
-operations through the emitter of their lowering class in `apply.py`.
+In: kernels over buffers with a planned arena (after `release`). Out: a function over the same
+    arguments and the arena, in scf, arith, math and memref operations and library calls. Kernels go
+    through `nest.py`; other operations through the emitter of their lowering class in `apply.py`.
 """
 
 from __future__ import annotations

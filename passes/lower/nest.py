@@ -1,10 +1,11 @@
 """Emission of a loop tree: kernels as loops over scalar code.
 
-Scalar operations stand at the shallowest loop whose indices they use. Reductions whose inner loops are all
-reduced are carried in registers; others are accumulated in memory, which is set to the neutral element first.
-Long sums are split into blocks whose totals are added with an error term, so that their accuracy does not
-fall with the length. A large outermost loop is cut into jobs of a number that depends on the sizes alone;
-each job has its own partial results, combined in order, so that results do not depend on the threads.
+Scalar operations stand at the shallowest loop whose indices they use. Reductions whose inner loops
+are all reduced are carried in registers; others are accumulated in memory, which is set to the
+neutral element first. Long sums are split into blocks whose totals are added with an error term, so
+that their accuracy does not fall with the length. A large outermost loop is cut into jobs of a
+number that depends on the sizes alone; each job has its own partial results, combined in order, so
+that results do not depend on the threads.
 """
 
 from __future__ import annotations
@@ -293,7 +294,8 @@ class NestEmitter:
             self.emit_items(inner, loop.children, [*ivs, iv], state, job)
             return [state[k] for k in keys]
 
-        # Whether a loop is split must not depend on its length where that can vary most: a vector's.
+        # Whether a loop is split must not depend on its length where that can vary most: a
+        # vector's.
         innermost = all(isinstance(c, Kernel) for c in loop.children)
         combines = [kernel.outputs[position].combine for kernel, position in keys]
         long = self.static(loop.size) > (16 if depth == 0 else 2 * BLOCK)

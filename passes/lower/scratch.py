@@ -54,7 +54,8 @@ class Scratch:
     ) -> list[Value]:
         """A buffer for each (shape, dtype), of which every job has its own.
 
-        Tiny ones whose sizes are part of the code live on the stack, where LLVM can keep them in registers.
+        Tiny ones whose sizes are part of the code live on the stack, where LLVM can keep them in
+        registers.
         """
         sizes = [prod(shape) * dtype.itemsize for shape, dtype in wanted]
         on_stack = [

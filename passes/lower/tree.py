@@ -1,8 +1,10 @@
-"""The loop tree of a group of kernels: which loops they share, and what storage its inner values need.
+"""The loop tree of a group of kernels: which loops they share, and what storage its inner values
+need.
 
-Kernels come in order. Neighbours share the loop at a depth when its size agrees and each reads of the others only
-what the same iteration wrote (`group.aligned`). A value used only inside the tree keeps, of its axes, those whose
-loop its producer and all its consumers do not share: none at all means that it stays in a register.
+Kernels come in order. Neighbours share the loop at a depth when its size agrees and each reads of
+the others only what the same iteration wrote (`group.aligned`). A value used only inside the tree
+keeps, of its axes, those whose loop its producer and all its consumers do not share: none at all
+means that it stays in a register.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from gradc.passes.inline import Place
 
 @dataclass(eq=False)
 class Output:
-    """One output of a kernel: `value` (its tensor value or, at top level, None), how and where it is combined.
+    """One output of a kernel: `value` (its tensor value or, at top level, None), how and where it
+    is combined.
 
     dims: the loop of each axis of the output (None: an axis inside a batched product)
     combine: "" to store at each point
