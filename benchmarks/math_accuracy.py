@@ -1,7 +1,7 @@
 """Prints the table of docs/math-accuracy.md: `python benchmarks/math_accuracy.py [FUNCTION...]`.
 
 Largest error of compiled elementwise functions in units of the last place, against NumPy's long
-double (80 bits on x86-64; erf and erfc against mpmath), over up to 10**6 arguments of each function,
+double (80 bits on x86-64; erf and erfc against mpmath), over up to 10**6 arguments of each,
 and nanoseconds an element on one thread, against NumPy's and SciPy's own, over 10**5 elements.
 """
 
