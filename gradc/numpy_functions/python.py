@@ -23,7 +23,7 @@ from gradc.frontend.promotion import (
     typed,
 )  # fmt: skip
 from gradc.frontend.table import TABLE, implements
-from gradc.frontend.trace import active_trace, apply, filled
+from gradc.frontend.trace import apply, filled
 from gradc.frontend.tracer import Tracer
 from gradc.ir.opdef import REGISTRY
 from gradc.ir.types import c128, f64, from_numpy, i1, i64
@@ -145,21 +145,21 @@ def min_scalar_type(a: Any) -> Any:
 def _extremum(function: Callable[..., Any], ufunc: Any, is_max: bool) -> Callable[..., Any]:
     better = operator.gt if is_max else operator.lt
 
-    def entry(*args: Any, key: Any = None, **default: Any) -> Any:
-        if key is not None:
+    def entry(*args: Any, **options: Any) -> Any:
+        if len(args) == 1:
+            (only,) = args
+            if isinstance(only, Tracer) and only.ndim == 1 and not options:
+                return TABLE[np.max if is_max else np.min](only)
+            args = tuple(only)
+            if not any(isinstance(x, Tracer) for x in args):
+                return function(args, **options)
+        elif not any(isinstance(x, Tracer) for x in args):
+            return function(*args, **options)
+        if options.get("key") is not None:
             raise TracingError(
                 f"{function.__name__}(..., key=) of traced values: the choice is not known while "
                 f"tracing. Take np.{'argmax' if is_max else 'argmin'} of the keys"
             )
-        if len(args) == 1:
-            (only,) = args
-            if isinstance(only, Tracer) and only.ndim == 1:
-                return TABLE[np.max if is_max else np.min](only)
-            args = tuple(only)
-            if not args:
-                if "default" in default:
-                    return default["default"]
-                raise ValueError(f"{function.__name__}() arg is an empty sequence")
         found = args[0]
         for other in args[1:]:
             found = _better(found, other)
@@ -178,7 +178,7 @@ def _extremum(function: Callable[..., Any], ufunc: Any, is_max: bool) -> Callabl
         if is_max and _literal_zero(best) and dtype.kind == "f":
             taken = typed(TABLE[operator.gt](other, 0), i1)
             found = apply(
-                "select", taken, typed(operands[1], dtype), filled(0, (), _element(dtype))
+                "select", taken, typed(operands[1], dtype), filled(0, (), from_numpy(dtype))
             )
         elif is_max and _literal_zero(other) and dtype.kind == "f":
             found = apply("relu", typed(operands[0], dtype))
@@ -194,10 +194,6 @@ def _extremum(function: Callable[..., Any], ufunc: Any, is_max: bool) -> Callabl
     return entry
 
 
-def _element(dtype: Any) -> Any:
-    return f64 if dtype == np.float64 else active_trace().constant(np.zeros((), dtype)).element
-
-
 def _literal_zero(x: Any) -> bool:
     return is_number(x) and not isinstance(x, bool | complex) and x == 0
 
@@ -206,8 +202,9 @@ def _is_weak(x: Any) -> bool:
     return x.weak if isinstance(x, Tracer) else is_number(x)
 
 
-implements(max)(_extremum(max, np.maximum, True))
-implements(min)(_extremum(min, np.minimum, False))
+# `creates`: a generator does not show that its items are traced.
+implements(max, creates=True)(_extremum(max, np.maximum, True))
+implements(min, creates=True)(_extremum(min, np.minimum, False))
 
 
 # ------------------------------------------------------------------------------------- math

@@ -239,6 +239,8 @@ case(lambda x: np.linalg.matrix_norm(x), C)
 # ---------------------------------------------------------------------------- scalars, Python
 staged(lambda x: float(x[0]) * 2, V)
 staged(lambda x: math.sin(x) + math.exp(x), 0.7)
+staged(lambda x: max(v * 2 for v in x), V)
+staged(lambda x: (min(3, 2), max([], default=4), max([1, -5], key=abs)), V)
 staged(lambda x: math.log(x, 2), 0.7)
 staged(lambda x, y: math.hypot(x, y, 1.5), 0.7, 0.2)
 staged(lambda x, y: math.atan2(x, y), 0.7, 0.2)
