@@ -248,10 +248,10 @@ class ComplexScalars:
         s = self.s
         constant = [v.defining_op for v in w.parts]
         if all(isinstance(c, Constant) for c in constant):
-            x, y = (c.number for c in constant if isinstance(c, Constant))
-            if y == 0 and x in (1, 2, 3, 4):
-                square = z if x == 1 else self.mul(z, z)
-                return square if x < 3 else self.mul(square, z if x == 3 else square)
+            exponent, rest = (c.number for c in constant if isinstance(c, Constant))
+            if rest == 0 and exponent in (1, 2, 3, 4):
+                square = z if exponent == 1 else self.mul(z, z)
+                return square if exponent < 3 else self.mul(square, z if exponent == 3 else square)
         if z.dtype is c64:
             # In f64 neither the lengths overflow nor do the angles lose digits.
             return s.convert(self.power(s.convert(z, c128), s.convert(w, c128)), c64)
