@@ -51,7 +51,7 @@ def replace(op: Operation) -> None:
     depth = [x.type.shape[a] for a in contract[0]]
     assert op.parent is not None
     b = Builder(op.parent, op.location, before=op)
-    if _is_nest(x.type.dtype, *sizes, depth):
+    if _is_nest(x.type.dtype, sizes[0], sizes[1], depth):
         new = _einsum(b, x, y, contract, batch, free)
     else:
         left = Matrix(x, contract[0], batch[0], free[0]).prepare(b)

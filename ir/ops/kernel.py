@@ -111,8 +111,8 @@ class Generic(Loop, name="kernel.generic"):
 
 def _reduce_options(combine: str, values: np.ndarray) -> dict[str, Any]:
     if combine in ("maximum", "minimum"):
-        identity = REGISTRY["nd.reduce_max" if combine == "maximum" else "nd.reduce_min"].identity
-        return {"initial": identity(from_numpy(values.dtype))}
+        reduction: Any = REGISTRY["nd.reduce_max" if combine == "maximum" else "nd.reduce_min"]
+        return {"initial": reduction.identity(from_numpy(values.dtype))}
     return {"dtype": values.dtype} if combine in ("add", "mul") else {}
 
 

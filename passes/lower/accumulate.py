@@ -60,8 +60,8 @@ def combine_scalars(
         if combine == "add" or not partial.dtype.is_complex:
             a = Arithmetic(b, REORDERED)
             merge = a.add if combine == "add" else a.mul
-            parts = zip(partial.parts, value.parts, strict=True)
-            return Scalar(partial.dtype, tuple(merge(x, y, fast=True) for x, y in parts))
+            pairs = zip(partial.parts, value.parts, strict=True)
+            return Scalar(partial.dtype, tuple(merge(x, y, fast=True) for x, y in pairs))
     if combine in _VECTOR_REDUCTIONS and partial.dtype in (f32, f64):
         # LLVM knows these as reductions and vectorises them; comparisons and selects it does not.
         parts = [b.create(REGISTRY[_VECTOR_REDUCTIONS[combine]], [partial.value, value.value], {})]

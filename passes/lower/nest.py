@@ -71,8 +71,8 @@ class NestEmitter:
         wanted: list[tuple[Any, frozenset[int], tuple[int, ...], ScalarType]] = []
         consumers: dict[Value, list[Kernel]] = {}
         for kernel in self.kernels:
-            for value in kernel.reads:
-                consumers.setdefault(value, []).append(kernel)
+            for array in kernel.reads:
+                consumers.setdefault(array, []).append(kernel)
         for kernel in self.kernels:
             for output in kernel.outputs:
                 value = output.value

@@ -5,7 +5,8 @@ Everything between two host steps is one native call; without host steps the who
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 
 from gradc.ir.core import Operation
 from gradc.ir.ops.func import FuncOp
@@ -27,21 +28,33 @@ def copy_function(function: FuncOp) -> FuncOp:
 
 @dataclass
 class Lowered:
-    """The stages of one function's way to native code."""
+    """The stages of one function's way to native code.
+
+    seconds: what making each took: `fused`, `memory`, `loops`
+    """
 
     fused: FuncOp
     buffers: Buffers
     loops: LoopFunction
+    seconds: dict[str, float] = field(default_factory=dict)
 
 
 def lower(function: FuncOp) -> Lowered:
     """Lower a simplified tensor function (left unchanged) to the loop level."""
+    times = [time.perf_counter()]
     fused = copy_function(function)
     fuse(fused)
+    times.append(time.perf_counter())
     buffers = bufferize(fused)
     release(buffers.function)
+    times.append(time.perf_counter())
     loops = lower_to_loops(buffers, output_sizes(function))
-    return Lowered(fused, buffers, loops)
+    times.append(time.perf_counter())
+    seconds = {
+        stage: after - before
+        for stage, before, after in zip(("fused", "memory", "loops"), times, times[1:])
+    }
+    return Lowered(fused, buffers, loops, seconds)
 
 
 def output_sizes(function: FuncOp) -> list[Dim]:

@@ -31,7 +31,7 @@ class Output:
     position: int
     value: Value | None
     combine: str
-    dims: tuple[int | None, ...]
+    dims: tuple[Any, ...]
     dtype: Any
 
     def first_reduced(self, rank: int) -> int:
@@ -83,7 +83,7 @@ def describe(op: Operation) -> Kernel:
         value = op.results[k] if op.results else None
         dtype = op.body.terminator.operands[k].type.dtype
         outputs.append(Output(k, value, combine, map.as_dims, dtype))
-    reads: dict[Value, list[Access]] = {}
+    loads: dict[Value, list[Access]] = {}
     for inner in op.walk():
         if inner.name == "kernel.load":
             map = inner.attributes["map"]
@@ -92,9 +92,9 @@ def describe(op: Operation) -> Kernel:
                 for e in map.results
             )
             access = tuple(None if a is None or a >= map.dims else a for a in access_of(index))
-            reads.setdefault(inner.operands[0], []).append(access)
+            loads.setdefault(inner.operands[0], []).append(access)
     writes = {o.value: o.dims for o in outputs if o.value is not None}
-    return Kernel(op, op["sizes"], outputs, reads, writes)
+    return Kernel(op, op["sizes"], outputs, loads, writes)
 
 
 def build(kernels: Sequence[Kernel]) -> list[Loop | Kernel]:
