@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from gradc import pytree
+from gradc.frontend.capture import is_array_like
 from gradc.frontend.location import TracingError
 from gradc.frontend.sources import native_array
 from gradc.frontend.tracer import Tracer
@@ -129,7 +130,7 @@ def classify(leaf: Any, path: Callable[[], str]) -> tuple[Leaf, Any]:
         raise TracingError(f"{path()} is a masked array: pass its data and its mask as two arrays")
     if isinstance(leaf, np.matrix):
         raise TracingError(f"{path()} is an np.matrix: pass np.asarray(matrix), a plain array")
-    if hasattr(kind, "__array__") or hasattr(kind, "__dlpack__"):
+    if is_array_like(leaf) or hasattr(kind, "__dlpack__"):
         array = np.asarray(leaf) if hasattr(kind, "__array__") else np.from_dlpack(leaf)
         return Leaf("array", TensorType(array.shape, _dtype(array, path)), np.ndarray), array
     return _static(leaf), leaf

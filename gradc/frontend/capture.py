@@ -108,7 +108,7 @@ class Capture:
             return self._number(value, source)
         if isinstance(value, _VALUE_TYPES):
             return self._guarded(value, source)
-        if _is_array_like(value):
+        if is_array_like(value):
             return self._array_like(value, source)
         if kind in _CONTAINERS or (isinstance(value, tuple) and hasattr(kind, "_fields")):
             return self._container(value, source)
@@ -309,7 +309,7 @@ class Capture:
                 )
 
 
-def _is_array_like(value: Any) -> bool:
+def is_array_like(value: Any) -> bool:
     """Does it convert to an array? Tables (which have named columns) are read by column."""
     kind = type(value)
     if not hasattr(kind, "__array__") or isinstance(value, np.generic | type):

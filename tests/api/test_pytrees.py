@@ -146,6 +146,16 @@ def test_pandas_columns():
         compiled({"x": frame["name"]})
 
 
+def test_a_table_is_static_and_its_columns_are_read():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [1.0, 2.0], "name": ["p", "q"]})
+    compiled = gradc.compile(lambda x, d: np.sum(x * d["a"]))
+    assert compiled(W, frame) == 5.0
+    frame["a"] = [2.0, 3.0]
+    assert compiled(W, frame) == 8.0
+    assert compiled.explain().count("\n") == 1
+
+
 @pytest.mark.parametrize(
     "leaf, message",
     [
