@@ -8,18 +8,13 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from gradc import backend
-from gradc.engine import Engine, derived
-from gradc.ir.ops.func import FuncOp, ModuleOp
-from gradc.ir.printer import print_module, print_pretty
-from gradc.modes import GradientMode, Mode, PullbackMode, ValueMode
+from gradc.engine import Engine
+from gradc.modes import GradientMode, ValueMode
 from gradc.resolve import Resolved, Transform, resolve
 from gradc.signature import parameter_names
+from gradc.stages import Stages, checked_stage
 from gradc.tracing import Traced
 from gradc.transforms import checked_argnums, shifted
-
-TENSOR_STAGES = ("trace", "grad", "simplified")
-STAGES = (*TENSOR_STAGES, "fused", "memory", "loops", "numba", "llvm", "asm")
 
 
 class CompiledFunction(Transform):
@@ -100,14 +95,15 @@ class CompiledFunction(Transform):
         Raises ValueError for an unknown stage, RuntimeError without arguments before the first
         call.
         """
-        if stage not in STAGES:
-            raise ValueError(f"expected a stage of {', '.join(STAGES)}, got {stage!r}")
-        traced = self._traced(args, kwargs)
-        mode = self._gradient_mode(traced)
-        if stage in TENSOR_STAGES:
-            return _text(derived(traced, mode, stage), pretty)
-        text: str = backend.stage_text(derived(traced, mode, "simplified"), stage, pretty=pretty)
-        return text
+        checked_stage(stage)
+        return self.stages(*args, **kwargs).text(stage, pretty)
+
+    def stages(self, *args: Any, **kwargs: Any) -> Stages:
+        """The stages of the value and gradient at these arguments; without arguments, of the last
+        call."""
+        mode = self._both.mode
+        assert isinstance(mode, GradientMode)
+        return Stages(self._traced(args, kwargs), mode)
 
     def _traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         if args or kwargs:
@@ -122,14 +118,19 @@ class CompiledFunction(Transform):
             )
         return traced
 
-    def _gradient_mode(self, traced: Traced) -> Mode:
-        mode = self._both.mode
-        assert isinstance(mode, GradientMode)
-        try:
-            mode.value(traced)
-        except TypeError:
-            return PullbackMode(mode.positions, keep_values=True)
-        return mode
+    def with_argnums(self, argnums: int | Sequence[int]) -> CompiledFunction:
+        """The same function, whose value_and_grad and grad use other argnums."""
+        m = self._mode
+        mode = GradientMode(checked_argnums(argnums), m.has_aux, m.holomorphic, m.allow_int)
+        copy = self._copy(self._target, mode)
+        copy._options = {**self._options, "argnums": argnums}
+        return copy
+
+    def _copy(self, target: Resolved, mode: GradientMode) -> CompiledFunction:
+        copy = object.__new__(CompiledFunction)
+        copy.__dict__.update(self.__dict__)
+        copy._setup(target, mode)
+        return copy
 
     def explain(self) -> str:
         """How often the function was traced, and why each time."""
@@ -138,14 +139,11 @@ class CompiledFunction(Transform):
     def __get__(self, instance: Any, owner: type | None = None) -> CompiledFunction:
         if instance is None:
             return self
-        bound = object.__new__(CompiledFunction)
-        bound.__dict__.update(self.__dict__)
         target = self._target
-        bound._setup(
+        return self._copy(
             Resolved(target.engine, target.function, (*target.args, instance), target.keywords),
             self._mode,
         )
-        return bound
 
     def resolved(self) -> Resolved:
         return self._target
@@ -189,12 +187,6 @@ def _static_names(names: Sequence[str], by_name: Any, by_position: Any) -> froze
                 f"static_argnums: expected positions in [0, {len(names)}), got {position}"
             )
     return frozenset((*by_name, *(names[k] for k in positions)))
-
-
-def _text(function: FuncOp, pretty: bool) -> str:
-    if pretty:
-        return print_pretty(function)
-    return print_module(ModuleOp.build([function.clone()]))
 
 
 def compile(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:

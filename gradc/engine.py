@@ -296,14 +296,6 @@ class Dispatcher:
         self.entries = (entry, *self.entries)[:_MOST_ENTRIES]
 
 
-def derived(traced: Traced, mode: Mode, stage: str) -> FuncOp:
-    """The tensor-level function of a stage: `trace`, `grad` or `simplified`."""
-    if stage == "trace":
-        return traced.function
-    function = mode.derive(traced)
-    return function if stage == "grad" else simplified(function)
-
-
 def outer_values(tracers: Sequence[Any]) -> list[Value]:
     """Values in the current trace for tracers, arrays or numbers."""
     trace = active_trace()
