@@ -25,7 +25,7 @@ def undefined_symbols(code: bytes) -> set[str]:
             return _elf(code)
         if len(code) >= 4 and struct.unpack_from("<I", code)[0] == MACHO_MAGIC:
             return _macho(code)
-    except (struct.error, IndexError, ValueError, UnicodeDecodeError) as error:
+    except (struct.error, IndexError, ValueError, OverflowError) as error:
         raise ObjectFileError(f"damaged object file: {error}") from error
     raise ObjectFileError(f"expected a 64-bit ELF or Mach-O object file, got {code[:4]!r}")
 
@@ -38,6 +38,8 @@ def _elf(code: bytes) -> set[str]:
     (sections_at,) = struct.unpack_from("<Q", code, 0x28)
     size, count = struct.unpack_from("<HH", code, 0x3A)
     found = set()
+    if sections_at + size * count > len(code):
+        raise ValueError("the section table lies outside of the file")
     for k in range(count):
         at = sections_at + k * size
         kind = struct.unpack_from("<I", code, at + 4)[0]

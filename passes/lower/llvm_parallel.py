@@ -33,7 +33,11 @@ def _parallel(e: FunctionEmitter, op: Any) -> None:
         return
     captured = captured_values(op)
     carried = dict.fromkeys([*captured, *op.operands])
-    parts = [(v, k, t) for v in carried for k, t in enumerate(component_kinds(v))]
+    # Literals go into the function itself, so that it is compiled for a step of 1, say.
+    parts = [
+        (v, k, t) for v in carried for k, t in enumerate(component_kinds(v)) if _is_computed(e, v)
+    ]
+    literals = {v: e.values[v] for v in carried if not _is_computed(e, v)}
     context = e.stack(f"[{len(parts) + 4} x i64]")
 
     def put(slot: int, t: str, name: str) -> None:
@@ -42,7 +46,7 @@ def _parallel(e: FunctionEmitter, op: Any) -> None:
 
     for slot, (value, part, t) in enumerate(parts, 4):
         put(slot, t, e.values[value][part])
-    function = _outline(e, op, parts)
+    function = _outline(e, op, parts, literals)
     # How many jobs: from the work alone, so that results do not depend on the number of threads.
     span = e.assign(f"sub nsw i64 {uppers[0]}, {lowers[0]}")
     last = e.assign(f"add nsw i64 {span}, {e.assign(f'sub nsw i64 {steps[0]}, 1')}")
@@ -73,10 +77,20 @@ def _parallel(e: FunctionEmitter, op: Any) -> None:
     e.start(good)
 
 
-def _outline(e: FunctionEmitter, op: Any, parts: Sequence[tuple[Value, int, str]]) -> str:
+def _is_computed(e: FunctionEmitter, value: Value) -> bool:
+    return any(name.startswith("%") for name in e.values[value])
+
+
+def _outline(
+    e: FunctionEmitter,
+    op: Any,
+    parts: Sequence[tuple[Value, int, str]],
+    literals: dict[Value, tuple[str, ...]],
+) -> str:
     """The loop's body as a function of a job number; it returns the status."""
     name = e.module.function_name("gradc_entry.parallel")
     inner = FunctionEmitter(e.module, rank="%rank")
+    inner.values.update(literals)
     loaded: dict[Value, list[str]] = {}
     header = [
         f"define internal i32 @{name}(i32 %job, ptr %context, i32 %unused) {{",
