@@ -120,17 +120,74 @@ release:
 }}
 """
 
-PROVIDED = ("gradc_check_arguments", "gradc_fail")
+# Processors without F16C (x86-64-v2) convert half precision by these calls, which LLVM names.
+HALF = """
+define half @gradc_truncsfhf2(float %x) {
+  %bits = bitcast float %x to i32
+  %high = lshr i32 %bits, 16
+  %sign = and i32 %high, 32768
+  %a = and i32 %bits, 2147483647
+  ; normal: rebias the exponent, round to nearest even at bit 13
+  %odd.s = lshr i32 %a, 13
+  %odd = and i32 %odd.s, 1
+  %based = sub i32 %a, 939524096
+  %round.1 = add i32 %based, 4095
+  %round = add i32 %round.1, %odd
+  %normal = lshr i32 %round, 13
+  ; subnormal: adding 0.5 rounds to multiples of 2**-24
+  %f = bitcast i32 %a to float
+  %sum = fadd float %f, 5.0e-1
+  %sum.b = bitcast float %sum to i32
+  %subnormal = sub i32 %sum.b, 1056964608
+  %payload.s = lshr i32 %a, 13
+  %payload = and i32 %payload.s, 1023
+  %nan = or i32 %payload, 32256
+  %is.nan = icmp ugt i32 %a, 2139095040
+  %is.inf = icmp uge i32 %a, 1199566848
+  %is.normal = icmp uge i32 %a, 947912704
+  %r1 = select i1 %is.normal, i32 %normal, i32 %subnormal
+  %r2 = select i1 %is.inf, i32 31744, i32 %r1
+  %r3 = select i1 %is.nan, i32 %nan, i32 %r2
+  %r4 = or i32 %r3, %sign
+  %r5 = trunc i32 %r4 to i16
+  %r = bitcast i16 %r5 to half
+  ret half %r
+}
+define float @gradc_extendhfsf2(half %x) {
+  %h = bitcast half %x to i16
+  %w = zext i16 %h to i32
+  %m = and i32 %w, 32767
+  %s.1 = and i32 %w, 32768
+  %sign = shl i32 %s.1, 16
+  %shifted = shl i32 %m, 13
+  %exponent = and i32 %shifted, 260046848
+  %normal = add i32 %shifted, 939524096
+  %special = add i32 %shifted, 1879048192
+  %sub.b = add i32 %shifted, 947912704
+  %sub.f = bitcast i32 %sub.b to float
+  %sub.r = fsub float %sub.f, 0x3F10000000000000
+  %subnormal = bitcast float %sub.r to i32
+  %is.special = icmp eq i32 %exponent, 260046848
+  %is.sub = icmp eq i32 %exponent, 0
+  %r1 = select i1 %is.special, i32 %special, i32 %normal
+  %r2 = select i1 %is.sub, i32 %subnormal, i32 %r1
+  %r3 = or i32 %r2, %sign
+  %r = bitcast i32 %r3 to float
+  ret float %r
+}
+"""
+
+PROVIDED = ("gradc_check_arguments", "gradc_fail", "gradc_truncsfhf2", "gradc_extendhfsf2")
 _ready = False
 
 
 def provide() -> None:
-    """Compile the support code; make it, the pool and the BLAS known to compiled programs
-    (once)."""
+    """Compile the support code; make it, the pool and BLAS known to compiled programs (once)."""
     global _ready
     if not _ready:
         blas.provide()
-        for name, address in compile.addresses_of(CHECK_ARGUMENTS + FAIL, PROVIDED).items():
-            compile.add_symbol(name, address)
+        text = CHECK_ARGUMENTS + FAIL + HALF
+        for name, address in compile.addresses_of(text, PROVIDED).items():
+            compile.add_symbol(name.replace("gradc_", "__") if "hf" in name else name, address)
         _ready = True
     threads.start()
