@@ -251,6 +251,8 @@ class BodyWriter:
         attributes: dict[str, Any] = {"map": map}
         if checked:
             attributes["checked"] = checked
+            if not array.type.is_static:
+                attributes["shape"] = array.type.shape
         return self.builder.create(Load, [array, *inputs], attributes)
 
     def address(self, index: Index) -> tuple[list[Value], AffineMap, list[int]]:

@@ -25,6 +25,7 @@ from gradc.ir.ops.arith import attribute_type
 from gradc.ir.type_rules import expect_dtype
 from gradc.ir.types import (
     INTEGERS,
+    Dim,
     MemRefType,
     ScalarType,
     TensorType,
@@ -123,9 +124,15 @@ def check_outputs(outs: Sequence[Type], types: Sequence[TensorType]) -> tuple[Ty
     if len(outs) != len(types):
         raise TypeRuleError(f"expected {len(types)} output buffers, got {len(outs)}")
     for out, t in zip(outs, types, strict=True):
-        if not isinstance(out, MemRefType) or out.shape != t.shape or out.dtype != t.dtype:
+        if not isinstance(out, MemRefType) or not fits(t.shape, out.shape) or out.dtype != t.dtype:
             raise TypeRuleError(f"expected an output buffer for {t}, got {out}")
     return ()
+
+
+def fits(shape: Sequence[Any], storage: Sequence[Any]) -> bool:
+    """Can an array of `shape` be kept in a buffer of shape `storage`? Run-time sizes are bounded."""
+    pairs = zip(shape, storage, strict=False)
+    return len(shape) == len(storage) and all(isinstance(a, Dim) or a == b for a, b in pairs)
 
 
 class Load(Loop, name="kernel.load"):
@@ -133,7 +140,8 @@ class Load(Loop, name="kernel.load"):
     symbols...).
 
     Dims are index values, symbols rank-0 integer tensors read from data. `checked` lists the array
-    axes whose index comes from data and is checked: out of range raises IndexError.
+    axes whose index comes from data and is checked: out of range raises IndexError. `shape` is the
+    array's shape where some of its sizes are known only at run time: buffers do not show it.
     """
 
     def pretty(op: Any, name: Any) -> str:
@@ -143,7 +151,9 @@ class Load(Loop, name="kernel.load"):
         tail = f" checked {list(checked)}" if checked else ""
         return f"kernel.load {name(array)}[{place}]{tail} : {array.type}"
 
-    def infer(array: Any, *inputs: Type, map: AffineMap, checked: tuple[int, ...] = ()) -> Any:
+    def infer(
+        array: Any, *inputs: Type, map: AffineMap, checked: tuple[int, ...] = (), shape: Any = ()
+    ) -> Any:
         if not isinstance(array, TensorType | MemRefType):
             raise TypeRuleError(f"expected a tensor or buffer, got {array}")
         if len(map.results) != array.rank or len(inputs) != map.dims + map.symbols:
@@ -154,7 +164,9 @@ class Load(Loop, name="kernel.load"):
                 raise TypeRuleError(f"unexpected index operand {k} of type {t}")
         return TensorType((), array.dtype)
 
-    def evaluate(array: Any, *inputs: Any, map: AffineMap, checked: tuple[int, ...] = ()) -> Any:
+    def evaluate(
+        array: Any, *inputs: Any, map: AffineMap, checked: tuple[int, ...] = (), shape: Any = ()
+    ) -> Any:
         place = []
         for axis, expr in enumerate(map.results):
             at: Any = np.int64(expr.constant)
@@ -169,8 +181,8 @@ class Load(Loop, name="kernel.load"):
             # Loads in a masked region run for every point here: clip those that the mask discards.
             place.append(np.clip(at, 0, max(0, array.shape[axis] - 1)))
         if 0 in array.shape:
-            shape = np.broadcast_shapes(*[np.shape(p) for p in place]) if place else ()
-            return np.zeros(shape, array.dtype)
+            points = np.broadcast_shapes(*[np.shape(p) for p in place]) if place else ()
+            return np.zeros(points, array.dtype)
         return np.asarray(array)[tuple(place)]
 
 

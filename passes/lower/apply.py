@@ -142,6 +142,11 @@ def emit_argreduce(b: Builder, run: Application) -> None:
     shape = run.shapes[0]
     others = [n for k, n in enumerate(shape) if k != axis]
     x = run.inputs[0]
+    if isinstance(shape[axis], Dim):
+        some = Arithmetic(b).cmp("sgt", run.size(b, shape[axis]), index_constant(b, 0))
+        name = run.cls.mnemonic()
+        message = f"attempt to get {name} of an empty sequence"
+        b.kernel_check(some, exception="ValueError", message=message)
 
     def line(inner: Builder, ivs: list[Value]) -> None:
         zero, one = index_constant(inner, 0), index_constant(inner, 1)
@@ -181,7 +186,7 @@ def emit_scatter(b: Builder, run: Application) -> None:
         places = {}
         for axis, array in zip(axes, indices, strict=True):
             place = number_to_index(inner, load(inner, array, at))
-            check_bounds(inner, place, run.context.scratch.capacity(shape[axis]), axis)
+            check_bounds(inner, place, run.size(inner, shape[axis]), axis)
             places[axis] = place
 
         def element(deep: Builder, more: list[Value]) -> None:
@@ -207,7 +212,7 @@ def emit_store(b: Builder, run: Application) -> None:
         symbols.append(first)
         if run.shapes[1][axis] == 0:
             continue  # nothing is stored, wherever that is
-        size = run.context.scratch.capacity(run.shapes[0][axis])
+        size = run.size(b, run.shapes[0][axis])
         extent = steps[axis] * (run.shapes[1][axis] - 1)
         check_bounds(b, first, size, axis)
         check_bounds(b, Arithmetic(b).add(first, index_constant(b, extent)), size, axis)

@@ -7,7 +7,7 @@ depend on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradc.ir.affine import AffineMap
@@ -25,12 +25,20 @@ from gradc.passes.lower.tree import Kernel
 
 
 class BodyEmitter:
-    """Emits `kernel`'s body; arrays and registers say where the values it loads are."""
+    """Emits `kernel`'s body; arrays and registers say where the values it loads are.
+
+    size(b, n) gives a size as an index value, run-time sizes included.
+    """
 
     def __init__(
-        self, kernel: Kernel, arrays: dict[Value, Array], registers: dict[Value, Scalar]
+        self,
+        kernel: Kernel,
+        arrays: dict[Value, Array],
+        registers: dict[Value, Scalar],
+        size: Callable[[Builder, Any], Value],
     ) -> None:
         self.kernel = kernel
+        self.size = size
         self.arrays = arrays
         self.registers = registers
         self.block = kernel.op.body
@@ -97,10 +105,11 @@ class BodyEmitter:
         elif isinstance(op, Bounded):
             found = self.scalars[op.operands[0]]
             at = number_to_index(b, found)
-            check_bounds(b, at, op["size"], op["axis"])
+            size = self.size(b, op["size"])
+            check_bounds(b, at, size, op["axis"])
             if op["extent"]:
                 end = Arithmetic(b).add(at, index_constant(b, op["extent"]))
-                check_bounds(b, end, op["size"], op["axis"])
+                check_bounds(b, end, size, op["axis"])
         elif "value" in op.attributes:
             found = constant_scalar(b, op.attributes["value"], op.result.type.dtype)
         else:
@@ -132,8 +141,9 @@ class BodyEmitter:
             return self.registers[value]
         array = self.arrays[value]
         place = self.indices(b, op.attributes["map"], op.operands[1:], ivs)
+        shape = op.attributes.get("shape", value.type.shape)
         for axis in op.attributes.get("checked", ()):
-            check_bounds(b, place[axis], value.type.shape[axis], axis)
+            check_bounds(b, place[axis], self.size(b, shape[axis]), axis)
         return load(b, array, array.kept(place))
 
     def emit_masked(self, b: Builder, op: Masked, ivs: Sequence[Value]) -> Scalar:
@@ -168,13 +178,13 @@ class BodyEmitter:
         return self.scalars[op.body.terminator.operands[0]]
 
 
-def check_bounds(b: Builder, at: Value, size: int, axis: int) -> None:
+def check_bounds(b: Builder, at: Value, size: Value, axis: int) -> None:
     """Stop with NumPy's IndexError unless 0 <= at < size."""
     a = Arithmetic(b)
     # One unsigned comparison: a negative index is a huge unsigned number.
-    inside = a.cmp("ult", at, index_constant(b, size))
+    inside = a.cmp("ult", at, size)
     message = f"index {{0}} is out of bounds for axis {axis} with size {{1}}"
-    b.kernel_check(inside, at, index_constant(b, size), exception="IndexError", message=message)
+    b.kernel_check(inside, at, size, exception="IndexError", message=message)
 
 
 def number_to_index(b: Builder, scalar: Scalar) -> Value:

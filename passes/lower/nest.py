@@ -117,6 +117,8 @@ class NestEmitter:
     # ------------------------------------------------------------------ the tree
 
     def emit(self, b: Builder) -> None:
+        for kernel in self.kernels:
+            self.check_not_empty(b, kernel)
         for item in self.items:
             jobs = self.jobs(item)
             if isinstance(item, Loop) and jobs is not None and len(self.items) == 1:
@@ -125,11 +127,19 @@ class NestEmitter:
         self.start(b, None, 1)
         self.emit_items(b, self.items, [], {})
 
+    def check_not_empty(self, b: Builder, kernel: Kernel) -> None:
+        """A maximum over no elements is an error, which only the run can tell for run-time sizes."""
+        for output in kernel.outputs:
+            if output.combine in ("maximum", "minimum"):
+                for d, n in enumerate(kernel.sizes):
+                    if d not in output.dims and isinstance(n, Dim):
+                        check_not_empty(b, self.size(b, n), output.combine)
+
     def start(self, b: Builder, job: Value | None, jobs: int) -> None:
         self.place_inner_values(b, job, jobs)
         for kernel in self.kernels:
             if not is_contract(kernel):
-                self.bodies[kernel] = BodyEmitter(kernel, self.arrays, self.registers)
+                self.bodies[kernel] = BodyEmitter(kernel, self.arrays, self.registers, self.size)
 
     def jobs(self, item: Loop | Kernel) -> int | None:
         """Into how many jobs to cut an outermost loop; None to leave it serial."""
@@ -388,6 +398,13 @@ class NestEmitter:
 def convert_to(b: Builder, scalar: Scalar, dtype: ScalarType) -> Scalar:
     """A partial result in the dtype of the array that takes it."""
     return scalar if scalar.dtype is dtype else ScalarBuilder(b).convert(scalar, dtype)
+
+
+def check_not_empty(b: Builder, size: Value, what: str) -> None:
+    """Stop with NumPy's ValueError when a run-time size is 0."""
+    some = Arithmetic(b).cmp("sgt", size, index_constant(b, 0))
+    message = f"zero-size array to reduction operation {what} which has no identity"
+    b.kernel_check(some, exception="ValueError", message=message)
 
 
 def is_contract(kernel: Kernel) -> bool:
