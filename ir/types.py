@@ -166,8 +166,8 @@ class Dim:
     def _unknown(self, *others: Any) -> Any:
         raise TypeError(
             f"the size {self!r} is known only at run time (it comes from a boolean mask or "
-            "np.nonzero), so it cannot be computed with here: np.size(x, axis) gives it as a traced "
-            "number"
+            "np.nonzero), so it cannot be computed with here: np.size(x, axis) gives it as a "
+            "traced number"
         )
 
     __index__ = __int__ = __float__ = _unknown

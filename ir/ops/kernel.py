@@ -130,7 +130,7 @@ def check_outputs(outs: Sequence[Type], types: Sequence[TensorType]) -> tuple[Ty
 
 
 def fits(shape: Sequence[Any], storage: Sequence[Any]) -> bool:
-    """Can an array of `shape` be kept in a buffer of shape `storage`? Run-time sizes are bounded."""
+    """Can an array of `shape` be kept in a buffer of shape `storage`, its largest size?"""
     pairs = zip(shape, storage, strict=False)
     return len(shape) == len(storage) and all(isinstance(a, Dim) or a == b for a, b in pairs)
 

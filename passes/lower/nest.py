@@ -128,7 +128,7 @@ class NestEmitter:
         self.emit_items(b, self.items, [], {})
 
     def check_not_empty(self, b: Builder, kernel: Kernel) -> None:
-        """A maximum over no elements is an error, which only the run can tell for run-time sizes."""
+        """A maximum over no elements is an error; of run-time sizes only the run can tell."""
         for output in kernel.outputs:
             if output.combine in ("maximum", "minimum"):
                 for d, n in enumerate(kernel.sizes):
