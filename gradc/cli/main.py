@@ -9,6 +9,8 @@ import click
 from gradc.ir.diagnostic import GradcError
 
 COMMANDS = {
+    "dump": "Print a function's gradient at a stage of the compiler.",
+    "bench": "Time value and gradients beside other systems.",
     "opt": "Run passes on IR text and print the result.",
 }
 
