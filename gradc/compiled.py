@@ -13,7 +13,6 @@ from gradc.modes import GradientMode, ValueMode
 from gradc.resolve import Resolved, Transform, resolve
 from gradc.signature import parameter_names
 from gradc.stages import Stages, checked_stage
-from gradc.tracing import Traced
 from gradc.transforms import checked_argnums, shifted
 
 
@@ -96,27 +95,33 @@ class CompiledFunction(Transform):
         call.
         """
         checked_stage(stage)
-        return self.stages(*args, **kwargs).text(stage, pretty)
-
-    def stages(self, *args: Any, **kwargs: Any) -> Stages:
-        """The stages of the value and gradient at these arguments; without arguments, of the last
-        call."""
-        mode = self._both.mode
-        assert isinstance(mode, GradientMode)
-        return Stages(self._traced(args, kwargs), mode)
-
-    def _traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
         if args or kwargs:
-            all_args, all_kwargs = self._all(args, kwargs)
-            target = self._target
-            return target.engine.bind(target.function, all_args, all_kwargs).traced
+            return self.stages_at(args, kwargs).text(stage, pretty)
         traced = self._target.engine.last_traced
         if traced is None:
             raise RuntimeError(
                 f"{self._target.engine.label} has not been called yet: give example arguments, "
                 "f.ir(stage, *args)"
             )
-        return traced
+        return Stages(traced, self._gradient_mode).text(stage, pretty)
+
+    def stages_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Stages:
+        """The stages of the value and gradient at these arguments."""
+        all_args, all_kwargs = self._all(args, kwargs)
+        target = self._target
+        traced = target.engine.bind(target.function, all_args, all_kwargs).traced
+        return Stages(traced, self._gradient_mode)
+
+    @property
+    def argnums(self) -> tuple[int, ...]:
+        """The positions that value_and_grad and grad differentiate."""
+        return self._mode.positions
+
+    @property
+    def _gradient_mode(self) -> GradientMode:
+        mode = self._both.mode
+        assert isinstance(mode, GradientMode)
+        return mode
 
     def with_argnums(self, argnums: int | Sequence[int]) -> CompiledFunction:
         """The same function, whose value_and_grad and grad use other argnums."""

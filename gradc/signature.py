@@ -87,7 +87,7 @@ class Identity:
 
 
 class Static:
-    """A box around an argument declared static, so that pytrees do not open it."""
+    """A box around a static argument or leaf, so that pytrees do not open it."""
 
     __slots__ = ("value",)
 
@@ -246,16 +246,20 @@ def analyse(
     path."""
     if static_names:
         args = tuple(
-            Static(x) if k < len(names) and names[k] in static_names else x
+            _boxed(x) if k < len(names) and names[k] in static_names else x
             for k, x in enumerate(args)
         )
-        kwargs = {k: Static(x) if k in static_names else x for k, x in kwargs.items()}
+        kwargs = {k: _boxed(x) if k in static_names else x for k, x in kwargs.items()}
     leaves, structure = pytree.flatten((args, kwargs))
     kinds = []
     for k, leaf in enumerate(leaves):
         kind, leaves[k] = classify(leaf, partial(_leaf_path, structure, names, k))
         kinds.append(kind)
     return Call(structure, tuple(kinds), leaves, names)
+
+
+def _boxed(value: Any) -> Static:
+    return value if type(value) is Static else Static(value)
 
 
 def _leaf_path(structure: pytree.Structure, names: Sequence[str], position: int) -> str:

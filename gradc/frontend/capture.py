@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from gradc.frontend.location import TracingError
+from gradc.frontend.location import PROGRAMS, TracingError
 from gradc.frontend.sources import Reader, Source
 from gradc.frontend.tracer import Tracer
 from gradc.ir.types import TensorType, type_of
@@ -42,6 +42,8 @@ MakeInput = Callable[[TensorType, str, bool, Any], Tracer]
 def is_trusted_module(name: str) -> bool:
     """Is this a module whose attributes nobody changes: the standard library, NumPy, SciPy,
     gradc?"""
+    if name.startswith(PROGRAMS):
+        return False
     root = name.partition(".")[0]
     return root in TRUSTED_MODULES or (root in sys.stdlib_module_names and root != "__main__")
 

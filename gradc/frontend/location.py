@@ -11,8 +11,8 @@ from gradc.ir.diagnostic import GradcError
 
 # Frames of these packages are passed over: they stand between the user's line and gradc.
 _SKIPPED = frozenset(("gradc", "numpy", "scipy", "optree", "numba", "functools", "contextlib"))
-# The commands hold user-level programs too (the demo).
-_SHOWN = ("gradc.cli", "gradc.tests")
+# Packages of gradc that hold programs written as users write them.
+PROGRAMS = ("gradc.examples", "gradc.benchmarks")
 
 # By id: hashing a code object walks all of its constants. The code is kept so that ids stay unique.
 _IS_USER: dict[int, tuple[CodeType, bool]] = {}
@@ -22,7 +22,7 @@ _LOCATIONS: dict[tuple[int, int], Location] = {}
 def _is_user(frame: FrameType) -> bool:
     code = frame.f_code
     module = frame.f_globals.get("__name__", "")
-    found = module.partition(".")[0] not in _SKIPPED or module.startswith(_SHOWN)
+    found = module.partition(".")[0] not in _SKIPPED or module.startswith(PROGRAMS)
     _IS_USER[id(code)] = (code, found)
     return found
 
@@ -42,6 +42,18 @@ def user_location() -> Location:
     if location is None:
         location = _LOCATIONS[key] = _locate(frame)
     return location
+
+
+def error_location(error: BaseException, file: str = "") -> Location:
+    """The deepest line outside gradc that an error went through, if given of `file`."""
+    found = UNKNOWN
+    trace = error.__traceback__
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if name == file if file else _is_user(trace.tb_frame) and not name.startswith("<"):
+            found = Location(name, trace.tb_lineno, 1)
+        trace = trace.tb_next
+    return found
 
 
 def _locate(frame: FrameType) -> Location:
