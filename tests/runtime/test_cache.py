@@ -1,4 +1,4 @@
-"""The cache of machine code on disk: hits, damage, owners, folders that cannot be used, processes."""
+"""The cache of machine code on disk: hits, damage, owners, unusable folders, processes."""
 
 from __future__ import annotations
 

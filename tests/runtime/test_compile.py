@@ -154,7 +154,8 @@ for wide, name in ((f32, np.float32), (f64, np.float64)):
     np.testing.assert_array_equal(got, half.astype(name))
 scalars = [lambda b, x: b.arith_addf(x, x), lambda b, x: b.math_roundeven(x),
            lambda b, x: b.math_floor(x), lambda b, x: b.math_fma(x, x, x),
-           lambda b, x: b.math_sqrt(b.math_absf(x)), lambda b, x: b.arith_maximumf(x, b.arith_negf(x))]
+           lambda b, x: b.math_sqrt(b.math_absf(x)),
+           lambda b, x: b.arith_maximumf(x, b.arith_negf(x))]
 for dtype, name in ((f16, np.float16), (f32, np.float32), (f64, np.float64)):
     x = rng.standard_normal(100).astype(name)
     for scalar in scalars:
