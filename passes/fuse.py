@@ -15,13 +15,16 @@ change only by the order of additions.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from gradc.ir.affine import AffineMap
 from gradc.ir.core import Operation, Region, Value
 from gradc.ir.ops.func import FuncOp
 from gradc.ir.ops.kernel import Generic
+from gradc.ir.types import Dim
 from gradc.passes.contractions import normalize_contractions
+from gradc.passes.dce import symbolic_sizes
 from gradc.passes.group import Node, access_of, group_kernels
 from gradc.passes.inline import BodyWriter, identity_index
 from gradc.passes.materialize import EXPENSIVE, Arrays, is_root_op
@@ -33,10 +36,14 @@ class Fuser:
         self.arrays = Arrays(function)
         self.producer: dict[Value, Node] = {}
         self.nodes: list[Node] = []
+        self.births: dict[Dim, Value] = {}  # a result of the operation that gives a run-time size
 
     def run(self) -> None:
         for op in self.function.body.ops[:-1]:
             self.place_op(op)
+            for size in symbolic_sizes(op.results) - symbolic_sizes(op.operands):
+                if op.operands:  # a constant has a size, but does not give it
+                    self.births.setdefault(size, op.results[0])
         self.nodes = self.in_order()
         for node in self.nodes:
             self.write(node)
@@ -54,7 +61,7 @@ class Fuser:
             if loops is not None:
                 node.sizes, node.reads, written = loops(op)
                 node.writes = {op.result: written}
-            self.add(node)
+            self.add(node, self.births_of([*op.results, *op.operands]))
             return
         for value in op.results:
             if value in arrays.roots:
@@ -63,20 +70,25 @@ class Fuser:
     def add_root(self, value: Value, op: Operation) -> None:
         sizes = arrays_domain(op)
         inputs = self.arrays.loads_of_root(value)
+        births = self.births_of([value, *op.operands])
         for node in reversed(self.nodes):
-            if node.op is None and node.sizes == sizes and self.joins(node, op, inputs):
+            if node.op is None and node.sizes == sizes and self.joins(node, op, inputs, births):
                 rest = inputs - set(node.roots)
                 node.roots.append(value)
                 node.inputs |= rest
                 self.producer[value] = node
-                self.extend_ancestors(node, self.ancestors(rest))
+                self.extend_ancestors(node, self.ancestors(rest | births))
                 return
-        self.add(Node([value], sizes, inputs=inputs))
+        self.add(Node([value], sizes, inputs=inputs), births)
 
-    def joins(self, node: Node, op: Operation, inputs: set[Value]) -> bool:
+    def births_of(self, values: Iterable[Value]) -> set[Value]:
+        """What must be computed before the run-time sizes of these values are known."""
+        return {self.births[size] for size in symbolic_sizes(values) if size in self.births}
+
+    def joins(self, node: Node, op: Operation, inputs: set[Value], births: set[Value]) -> bool:
         """May a root of operation `op` be computed in `node`'s nest, and is that of use?"""
         own = inputs & set(node.roots)
-        rest = self.ancestors(inputs - own)
+        rest = self.ancestors((inputs - own) | births)
         # Merging must not put a node before one that it needs.
         if node in rest or any(node in other.ancestors for other in rest):
             return False
@@ -92,8 +104,8 @@ class Fuser:
             return not own & set(writer.loaded) and all(writer.written.get(v) == whole for v in own)
         return not node.sizes or any(v.type.rank > 0 for v in inputs & node.inputs)
 
-    def add(self, node: Node) -> None:
-        node.ancestors = self.ancestors(node.inputs)
+    def add(self, node: Node, births: set[Value]) -> None:
+        node.ancestors = self.ancestors(node.inputs | births)
         if node.op is not None and self.has_effects(node.op):
             # Effects keep their order among themselves.
             for other in self.nodes:
