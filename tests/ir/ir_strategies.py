@@ -21,6 +21,7 @@ names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_$.]{0,6}", fullmatch=True)
 # xDSL takes no escapes in keys; test_print_parse.py has a test of its own for such keys.
 keys = st.from_regex(r"[A-Za-z0-9 .+-]{1,5}", fullmatch=True)
 scalars = st.sampled_from(sorted(SCALARS.values(), key=str))
+strides = st.integers(-(2**62), 2**62)
 sizes = st.one_of(st.integers(0, 99), st.builds(Dim, names))
 # Every bit pattern, so NaN with payloads, signed zeros, subnormals and infinities too.
 floats = st.integers(0, 2**64 - 1).map(lambda n: struct.unpack("<d", struct.pack("<Q", n))[0])
@@ -30,7 +31,7 @@ types = st.recursive(
         scalars,
         st.builds(TensorType, st.lists(sizes, max_size=3).map(tuple), scalars),
         st.builds(MemRefType, st.lists(st.integers(0, 9), max_size=3).map(tuple), scalars),
-        st.builds(MemRefType, st.just((3, 4)), scalars, st.tuples(st.integers(), st.integers(0))),
+        st.builds(MemRefType, st.just((3, 4)), scalars, st.tuples(strides, strides)),
     ),
     lambda inner: st.builds(
         FunctionType, st.lists(inner, max_size=2).map(tuple), st.lists(inner, max_size=2).map(tuple)
