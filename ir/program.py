@@ -40,10 +40,11 @@ class ArraySpec:
     @property
     def allocated(self) -> tuple[int, ...]:
         """The static shape that memory is set aside for."""
-        head = [self.capacity if isinstance(n, Dim) else n for n in self.shape[:1]]
+        head: Any = [self.capacity if isinstance(n, Dim) else n for n in self.shape[:1]]
         if None in head or any(isinstance(n, Dim) for n in self.shape[1:]):
             raise ValueError(f"only the leading size may be unknown, with a capacity: {self.shape}")
-        return (*head, *self.shape[1:])  # type: ignore[return-value, arg-type]
+        rest: Any = self.shape[1:]
+        return (*head, *rest)
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:

@@ -25,7 +25,7 @@ class GemmCall(Loop, name="kernel.gemm_call"):
     vjp = NOT_DIFFERENTIABLE
 
     def infer(
-        a: Type,
+        a: Any,
         b: Type,
         c: Type,
         *indices: Type,

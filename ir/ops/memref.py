@@ -142,7 +142,7 @@ class Alloca(Loop, name="memref.alloca"):
     effects = True
     vjp = NOT_DIFFERENTIABLE
 
-    def infer(*, to: MemRefType, operandSegmentSizes: Any = None) -> MemRefType:
+    def infer(*, to: Any, operandSegmentSizes: Any = None) -> MemRefType:
         if any(isinstance(n, Dim) for n in expect_buffer(to, "the result").shape):
             raise TypeRuleError(f"expected static sizes, got {to}")
         if to.strides is not None:
@@ -175,7 +175,7 @@ class ReinterpretCast(Loop, name="memref.reinterpret_cast"):
             raise TypeRuleError(f"expected static sizes, got {to}")
         return to
 
-    def evaluate(source: Any, *, to: MemRefType, **static: Any) -> np.ndarray:
+    def evaluate(source: Any, *, to: Any, **static: Any) -> np.ndarray:
         if source.size and source.ndim and not source.flags.c_contiguous:
             # Strides of `to` count elements of the memory, which a permuted array has in other
             # order.
@@ -222,7 +222,7 @@ def reinterpret_cast(
     Strides None are row-major: the result type then has no layout, for which MLIR wants a cast of
     its own only where the verifier sees a difference; equal strides are equal types here.
     """
-    to = MemRefType(tuple(shape), source.type.dtype, tuple(strides) if strides else None)
+    to: Any = MemRefType(tuple(shape), source.type.dtype, tuple(strides) if strides else None)
     attributes = {
         "to": to,
         "static_offsets": integers(64, (0,)),

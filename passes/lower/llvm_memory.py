@@ -8,7 +8,7 @@ from typing import Any
 from gradc.ir.core import Operation, Value
 from gradc.ir.diagnostic import IRError
 from gradc.ir.ops import blas, memref
-from gradc.ir.types import MemRefType, ScalarType
+from gradc.ir.types import ScalarType
 from gradc.passes.lower.llvm_function import FunctionEmitter, element_type, emits, literal
 from gradc.passes.lower.llvm_module import component_types, llvm_type
 
@@ -63,10 +63,10 @@ def _view(e: FunctionEmitter, op: Operation) -> None:
 
 @emits(memref.Alloca)
 def _alloca(e: FunctionEmitter, op: Operation) -> None:
-    t: MemRefType = op.results[0].type
+    t: Any = op.results[0].type
     count = 1
     for size in t.shape:
-        count *= size  # type: ignore[operator]
+        count *= size
     e.define(op, e.stack(f"[{count} x {element_type(t.dtype)}]", 64))
 
 
@@ -151,6 +151,13 @@ def _factor_slot(e: FunctionEmitter, value: complex, dtype: ScalarType) -> str:
     return place
 
 
+def _layout(t: Any, c_only: bool = False) -> tuple[bool, int]:
+    found = blas.matrix_layout(t, c_only)
+    if found is None:
+        raise IRError(f"{t} has no matrix axis of stride 1")
+    return found
+
+
 @emits(blas.GemmCall)
 def _gemm(e: FunctionEmitter, op: Any) -> None:
     buffers = op.operands[:3]
@@ -168,13 +175,13 @@ def _gemm(e: FunctionEmitter, op: Any) -> None:
     if n == 1 or m == 1:
         # y = op(M) x: the matrix times a column, or the transposed matrix times a row.
         matrix, vector = (0, 1) if n == 1 else (1, 0)
-        t: MemRefType = buffers[matrix].type
+        t: Any = buffers[matrix].type
         axis_in, axis_out = (-2, -2) if n == 1 else (-1, -1)
         increments = [
             max(1, memref.strides_of(buffers[v].type)[axis])
             for v, axis in ((vector, axis_in), (2, axis_out))
         ]
-        transposed, lead = blas.matrix_layout(t)  # type: ignore[misc]
+        transposed, lead = _layout(t)
         # A row-major matrix is the transpose of what Fortran sees; so is B for a row times B.
         flip = not transposed if n == 1 else transposed
         rows, columns = t.shape[-2:] if transposed else t.shape[:-3:-1]
@@ -187,8 +194,8 @@ def _gemm(e: FunctionEmitter, op: Any) -> None:
         _call_blas(e, f"{letter}gemv", arguments)
         return
     # Row-major C = A B is column-major C^T = B^T A^T, so the operands change places.
-    (at, lda), (bt, ldb) = blas.matrix_layout(a), blas.matrix_layout(b)  # type: ignore[misc]
-    _, ldc = blas.matrix_layout(c, c_only=True)  # type: ignore[misc]
+    (at, lda), (bt, ldb) = _layout(a), _layout(b)
+    _, ldc = _layout(c, c_only=True)
     arguments = [
         _slot(e, "i8", str(ord("T" if bt else "N"))), _slot(e, "i8", str(ord("T" if at else "N"))),
         _int_slot(e, n), _int_slot(e, m), _int_slot(e, k), alpha, pointers[1], _int_slot(e, ldb),

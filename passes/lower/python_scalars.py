@@ -282,11 +282,11 @@ def _cast_integer(op: Any, x: list[str], helpers: set[str]) -> str:
     return cast(x[0], target)
 
 
-for _cls in (arith_casts.ExtF, arith_casts.TruncF, arith_casts.FPToSI):
-    EXPRESSIONS[_cls] = _plain_cast
-for _cls in (arith_casts.ExtSI, arith_casts.ExtUI, arith_casts.TruncI, arith_casts.SIToFP,
+for _cast_op in (arith_casts.ExtF, arith_casts.TruncF, arith_casts.FPToSI):
+    EXPRESSIONS[_cast_op] = _plain_cast
+for _integer_cast in (arith_casts.ExtSI, arith_casts.ExtUI, arith_casts.TruncI, arith_casts.SIToFP,
              arith_casts.UIToFP, arith_casts.IndexCast, arith_casts.IndexCastUI):  # fmt: skip
-    EXPRESSIONS[_cls] = _cast_integer
+    EXPRESSIONS[_integer_cast] = _cast_integer
 EXPRESSIONS[arith_casts.FPToUI] = lambda op, x, helpers: cast(
     f"np.uint{max(8, op.results[0].type.bits)}({x[0]})", op.results[0].type
 )

@@ -117,7 +117,8 @@ def test_every_f64_to_f16_rounds_once():
     wide = np.concatenate([wide, -wide])
     n = wide.size
     make = elementwise(lambda b, x: b.arith_truncf(x, to=f16), n)
-    (got,) = both(make, [((n,), f64), ((n,), f16)], 1, [wide])[1]
+    arrays = [((n,), f64), ((n,), f16)]
+    (got,) = native(function(arrays, make), arrays, 1)(wide)
     with np.errstate(over="ignore"):
         np.testing.assert_array_equal(got, wide.astype(np.float16))
 
