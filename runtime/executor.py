@@ -6,6 +6,7 @@ own."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -129,11 +130,14 @@ class Executor:
             sizes.update(zip(step.sizes, record[RECORD_SIZES:].tolist()))
         found = []
         for array, spec in zip(outputs, self.program.outputs, strict=True):
-            head = spec.shape[0] if spec.shape else None
-            if isinstance(head, Dim):
-                if head.name not in sizes:
-                    raise ProgramError(f"no step of the program sets the size {head.name}")
-                array = array[: sizes[head.name]].copy()
+            if spec.largest is not None:
+                shape = []
+                for n in spec.shape:
+                    if isinstance(n, Dim) and n.name not in sizes:
+                        raise ProgramError(f"no step of the program sets the size {n.name}")
+                    shape.append(sizes[n.name] if isinstance(n, Dim) else n)
+                # The elements lie packed by the sizes of this call.
+                array = array.reshape(-1)[: math.prod(shape)].reshape(shape).copy()
             found.append(array)
         return tuple(found)
 

@@ -14,6 +14,7 @@ import threading
 
 from gradc.ir.diagnostic import GradcError
 from gradc.runtime import blas, compile, pool
+from gradc.runtime import pool_state as places
 
 _lock = threading.Lock()
 _functions: dict[str, ctypes._CFuncPtr] = {}  # type: ignore[name-defined]
@@ -77,10 +78,10 @@ def _load() -> ctypes.Array[ctypes.c_int64]:
     kinds = {"gradc_worker": (ctypes.c_int64,), "gradc_set_limit": (ctypes.c_int64, ctypes.c_int)}
     for name, parameters in kinds.items():
         _functions[name] = ctypes.CFUNCTYPE(None, *parameters)(addresses[name])
-    state = (ctypes.c_int64 * pool.WORDS).from_address(compile.data_address("gradc_pool_state"))
+    state = (ctypes.c_int64 * places.WORDS).from_address(compile.data_address("gradc_pool_state"))
     _init_locks(state)
     get, set = blas.thread_functions()
-    state[pool.BLAS_GET], state[pool.BLAS_SET] = get, set
+    state[places.BLAS_GET], state[places.BLAS_SET] = get, set
     _blas_threads = blas.num_threads()
     _blas_jobs = addresses["gradc_blas_jobs"]
     os.register_at_fork(after_in_child=_after_fork)
@@ -90,9 +91,9 @@ def _load() -> ctypes.Array[ctypes.c_int64]:
 def _init_locks(state: ctypes.Array[ctypes.c_int64]) -> None:
     library = ctypes.CDLL(None)
     base = ctypes.addressof(state)
-    for place in (pool.MUTEX, pool.BLAS_MUTEX):
+    for place in (places.MUTEX, places.BLAS_MUTEX):
         library.pthread_mutex_init(ctypes.c_void_p(base + 8 * place), None)
-    library.pthread_cond_init(ctypes.c_void_p(base + 8 * pool.CONDITION), None)
+    library.pthread_cond_init(ctypes.c_void_p(base + 8 * places.CONDITION), None)
 
 
 def _resize(workers: int) -> None:
@@ -117,7 +118,14 @@ def _after_fork() -> None:
         return
     _lock = threading.Lock()
     _workers = -1
-    for place in (pool.OWNER, pool.SLEEPERS, pool.READY, pool.LIMIT, pool.DONE, pool.WORD):
+    for place in (
+        places.OWNER,
+        places.SLEEPERS,
+        places.READY,
+        places.LIMIT,
+        places.DONE,
+        places.WORD,
+    ):
         _state[place] = 0
     _init_locks(_state)
     blas.set_callback(0)
