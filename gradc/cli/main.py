@@ -11,6 +11,7 @@ from gradc.ir.diagnostic import GradcError
 COMMANDS = {
     "dump": "Print a function's gradient at a stage of the compiler.",
     "bench": "Time value and gradients beside other systems.",
+    "demo": "Train a digit classifier and show the compiler's stages.",
     "opt": "Run passes on IR text and print the result.",
 }
 
