@@ -26,7 +26,7 @@ class Result:
     """One leaf of a result tree.
 
     position: the program's result that it is, or -1 for a static leaf (`value`)
-    kind: 'array', 'scalar' (a NumPy scalar), 'python' (int, float, complex) or 'static'
+    kind: 'array', 'scalar' (a NumPy scalar), 'python' (bool, int, float, complex) or 'static'
     """
 
     __slots__ = ("position", "kind", "value")

@@ -41,7 +41,8 @@ def operand(x: Any) -> Any:
     return active_trace().lift(x)
 
 
-_WEAK = {"i": int, "f": float, "c": complex}
+# A Python bool takes part as a NumPy one.
+_WEAK = {"b": np.dtype(bool), "i": int, "f": float, "c": complex}
 
 
 def kind_of(x: Any) -> Any:

@@ -157,7 +157,7 @@ class Trace:
             dtype = f64 if isinstance(x, float) else c128
         self.builder.location = user_location()
         value = self.builder.full(x, TensorType((), dtype))
-        return Tracer(value, self, weak=dtype is not i1, python=x)
+        return Tracer(value, self, weak=True, python=x)
 
     def borrow(self, outer: Tracer) -> Tracer:
         """The tracer here for one of an enclosing trace: an extra argument."""

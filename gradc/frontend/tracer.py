@@ -50,7 +50,7 @@ class Tracer(ArrayMethods):
     """A traced array.
 
     value:      its SSA value (rank 0 for scalars); owner: the Trace that it belongs to
-    weak:       a Python number: takes part in promotion as Python's int, float and complex do
+    weak:       a Python number: takes part in promotion as Python's bool, int, float, complex do
     python:     the Python number it stands for, where that is known (a Python int argument and
                 arithmetic on such), else None; `roots` are the arguments it was computed from
     is_scalar:  NumPy would have a scalar here, not a 0-d array

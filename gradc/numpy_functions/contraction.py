@@ -199,7 +199,9 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tracer:
         raise ValueError(
             f"shape-mismatch for sum: axes {left} of {x.shape} against axes {right} of {y.shape}"
         )
-    return contract(x, y, left, right)
+    found = contract(x, y, left, right)
+    found.is_scalar = False  # a full contraction gives a 0-d array in NumPy too
+    return found
 
 
 def _vector_product(x1: Any, x2: Any, axis: int, name: str) -> Tracer:

@@ -342,7 +342,7 @@ def item(x: Tracer, *args: Any) -> Tracer:
     found = apply("reshape", x, shape=()) if x.ndim else x
     wide = {"b": i1, "i": i64, "u": i64, "f": f64, "c": c128}[found.element.kind]
     found = convert(found, wide)
-    return Tracer(found.value, found.owner, weak=not found.element.is_bool)
+    return Tracer(found.value, found.owner, weak=True)
 
 
 METHODS["item"] = item

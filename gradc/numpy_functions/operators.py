@@ -33,7 +33,8 @@ _UNARY: dict[Any, np.ufunc] = {
 }  # fmt: skip
 _ARITHMETIC = frozenset(
     (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.pow,
-     divmod, operator.lshift, operator.rshift, operator.neg, operator.pos, operator.invert)
+     divmod, operator.lshift, operator.rshift, operator.neg, operator.pos, operator.invert, abs,
+     operator.abs)
 )  # fmt: skip
 _IN_PLACE = (
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor", "lshift",
@@ -89,7 +90,7 @@ def _weak(found: Tracer, value: Any, operands: list[Any]) -> Tracer:
     return Tracer(
         found.value,
         found.owner,
-        weak=not found.element.is_bool,
+        weak=True,
         python=value,
         roots=tuple(roots.values()),
     )

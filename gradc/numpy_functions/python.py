@@ -111,9 +111,7 @@ def isinstance_(x: Any, kinds: Any) -> bool:
 def stands_for(x: Tracer) -> type:
     """The type that NumPy code would see."""
     if x.weak:
-        return {"i": int, "f": float, "c": complex}[x.element.kind]
-    if x.python is not None and x.element.is_bool:
-        return bool
+        return {"b": bool, "i": int, "f": float, "c": complex}[x.element.kind]
     return x.dtype.type if x.is_scalar else np.ndarray
 
 

@@ -271,7 +271,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False,
         )
     if b is None and not return_sign:
         if not x.ndim:
-            return x
+            return Tracer(x.value, x.owner)
         axes = _joined_axes(x, axis)
         found = build(lambda builder, v: joined_logsumexp(builder, v, axes), x)
         return keep_axes(found, axes) if keepdims else found

@@ -107,7 +107,7 @@ def assert_as_numpy(
         assert tracer.is_scalar == (not isinstance(want, np.ndarray)), (
             f"scalar: {tracer.is_scalar}, NumPy gives a {type(want).__name__}"
         )
-        assert tracer.weak == (type(want) in (int, float, complex))
+        assert tracer.weak == (type(want) in (bool, int, float, complex))
         kind = array.dtype.kind
         if kind in "fc" or array.dtype.name == "bfloat16":
             wide = array.astype(np.complex128 if kind == "c" else np.float64)
