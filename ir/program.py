@@ -31,20 +31,19 @@ STATUS_INTERRUPTED = 3  # a signal handler raised: the entry answers with that e
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """An input or output array. A leading `Dim` is at most `capacity`."""
+    """An input or output array. `largest`: its largest shape, where sizes are known at run time."""
 
     shape: tuple[Size, ...]
     dtype: ScalarType
-    capacity: int | None = None
+    largest: tuple[int, ...] | None = None
 
     @property
     def allocated(self) -> tuple[int, ...]:
         """The static shape that memory is set aside for."""
-        head: Any = [self.capacity if isinstance(n, Dim) else n for n in self.shape[:1]]
-        if None in head or any(isinstance(n, Dim) for n in self.shape[1:]):
-            raise ValueError(f"only the leading size may be unknown, with a capacity: {self.shape}")
-        rest: Any = self.shape[1:]
-        return (*head, *rest)
+        found = self.shape if self.largest is None else self.largest
+        if any(isinstance(n, Dim) for n in found):
+            raise ValueError(f"the sizes {self.shape} are unknown: expected their largest values")
+        return found  # type: ignore[return-value]
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:

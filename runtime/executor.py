@@ -6,7 +6,6 @@ own."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -131,13 +130,11 @@ class Executor:
         found = []
         for array, spec in zip(outputs, self.program.outputs, strict=True):
             if spec.largest is not None:
-                shape = []
                 for n in spec.shape:
                     if isinstance(n, Dim) and n.name not in sizes:
                         raise ProgramError(f"no step of the program sets the size {n.name}")
-                    shape.append(sizes[n.name] if isinstance(n, Dim) else n)
-                # The elements lie packed by the sizes of this call.
-                array = array.reshape(-1)[: math.prod(shape)].reshape(shape).copy()
+                shape = [sizes[n.name] if isinstance(n, Dim) else n for n in spec.shape]
+                array = array[tuple(map(slice, shape))].copy()
             found.append(array)
         return tuple(found)
 

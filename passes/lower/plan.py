@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from gradc.ir.core import Operation
 from gradc.ir.ops.func import FuncOp
 from gradc.ir.program import ArraySpec, CallNative, Program
-from gradc.ir.types import Dim
+from gradc.ir.types import Dim, TensorType
 from gradc.passes.bufferize import Buffers, bufferize
 from gradc.passes.fuse import fuse
 from gradc.passes.lower.emit_llvm import emit
@@ -84,8 +84,8 @@ def plan(function: FuncOp) -> Program:
     )  # fmt: skip
 
 
-def output_spec(type: object, capacities: dict[str, int]) -> ArraySpec:
-    shape = type.shape  # type: ignore[attr-defined]
-    lead = shape[0] if shape else None
-    capacity = capacities[lead.name] if isinstance(lead, Dim) else None
-    return ArraySpec(shape, type.dtype, capacity)  # type: ignore[attr-defined]
+def output_spec(type: TensorType, capacities: dict[str, int]) -> ArraySpec:
+    if type.is_static:
+        return ArraySpec(type.shape, type.dtype)
+    largest = tuple(capacities[n.name] if isinstance(n, Dim) else n for n in type.shape)
+    return ArraySpec(type.shape, type.dtype, largest)

@@ -196,7 +196,7 @@ def compress(n):
 
 
 def test_a_size_born_at_run_time():
-    outputs = (ArraySpec((Dim("positive"),), f64, capacity=50),)
+    outputs = (ArraySpec((Dim("positive"),), f64, (50,)),)
     call = CallNative(emit(compress(50)), (0, 1))
     run = Executor(Program((ArraySpec((50,), f64),), outputs, (), (call,), 0))
     x = np.random.default_rng(0).standard_normal(50)
