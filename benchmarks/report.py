@@ -47,9 +47,12 @@ def facts(record: Mapping[str, Any]) -> list[str]:
         f"{record['rounds']} rounds, {record['sizes']} sizes; load average {loads or 'unknown'}",
     ]
     for name, system in record["systems"].items():
-        blas = sorted({w["systems"][name]["blas"] for w in _with(record, name)} - {""})
-        pools = sorted({p for w in _with(record, name) for p in w["systems"][name]["pools"]})
-        words = [system["versions"], *blas, *pools, *([system["note"]] if system["note"] else [])]
+        entries = [w["systems"][name] for w in record["workloads"] if name in w["systems"]]
+        blas = sorted({entry["blas"] for entry in entries} - {""})
+        threads = sorted({entry["threads"] for entry in entries} - {None})
+        words = [system["versions"], *(f"matrix products: {text}" for text in blas)]
+        words += [f"says it uses {count} threads" for count in threads]
+        words += [system["note"]] if system["note"] else []
         found.append(f"{name}: {'; '.join(words)}")
     return found
 
@@ -94,10 +97,6 @@ def best_rival(record: Mapping[str, Any]) -> float | None:
         if (ratios := [r["median"] for name, r in w["ratios"].items() if name in full])
     ]
     return math.exp(sum(map(math.log, best)) / len(best)) if best else None
-
-
-def _with(record: Mapping[str, Any], name: str) -> list[Any]:
-    return [w for w in record["workloads"] if name in w["systems"]]
 
 
 def _rows(

@@ -3,7 +3,8 @@
 It reads commands, one JSON list a line, and answers each with one line of JSON:
 ["first"] the seconds of the first call; ["save", FILE] writes value and gradients; ["warm", S]
 calls for S seconds and gives the shortest call; ["burst", SAMPLES, CALLS] the seconds a call of
-SAMPLES samples of CALLS calls each; ["about"] which libraries ran. It ends with its input.
+SAMPLES samples of CALLS calls each; ["about"] which BLAS ran on how many threads. ["start"] comes
+first: it imports the system. The process ends with its input.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import json
 import os
 import sys
 import traceback
-from importlib.util import find_spec
 from time import perf_counter
 from typing import Any
 
@@ -66,15 +66,7 @@ class Worker:
         return times
 
     def about(self) -> dict[str, Any]:
-        pools: list[str] = []
-        if find_spec("threadpoolctl"):
-            import threadpoolctl
-
-            for pool in threadpoolctl.threadpool_info():
-                words = (pool["internal_api"], pool.get("version"), pool.get("architecture"))
-                text = " ".join(word for word in words if word)
-                pools.append(f"{text}, {pool['num_threads']} threads")
-        return {"blas": self.system.blas(), "pools": sorted(set(pools))}
+        return {"blas": self.system.blas(), "threads": self.system.threads()}
 
 
 def restrict(threads: int) -> None:
@@ -91,13 +83,13 @@ def main() -> None:
     restrict(options["threads"])
     worker = None
     for line in sys.stdin:
+        command, *values = json.loads(line)
+        reply: dict[str, Any] = {"answer": None}
         try:
-            command, *values = json.loads(line)
             if command == "start":
-                worker, answer = Worker(**options), None
+                worker = Worker(**options)
             else:
-                answer = getattr(worker, command)(*values)
-            reply = {"answer": answer}
+                reply["answer"] = getattr(worker, command)(*values)
         except Exception as error:
             traceback.print_exc()
             reply = {"error": f"{type(error).__name__}: {error}"}

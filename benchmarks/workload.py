@@ -16,7 +16,8 @@ class Workload:
     """A function whose value and gradient each system computes.
 
     `function` is plain NumPy and returns one real number. `jax` and `torch` return the same
-    function as one writes it there. `arguments` makes the arguments from a random generator and
+    function as one writes it there; `torch_compiled` is another form where torch.compile does
+    better with it. `arguments` makes the arguments from a random generator and
     the sizes, `argnums` says which of them get a gradient, `sizes` maps "full" and "small" to
     keyword arguments of `arguments`, and `dtype` is that of values and gradients.
     """
@@ -30,6 +31,7 @@ class Workload:
     arguments: Callable[..., Arguments]
     argnums: tuple[int, ...]
     sizes: Mapping[str, Mapping[str, int]]
+    torch_compiled: Callable[[], Callable[..., Any]] | None = None
 
     def make(self, sizes: str) -> Arguments:
         """The arguments, the same in every process; KeyError for unknown sizes."""

@@ -34,7 +34,10 @@ def system_named(name: str) -> type[System]:
     spec = importlib.util.spec_from_file_location(f"adapter_{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UnknownName(f"cannot load {name}: {type(error).__name__}: {error}") from error
     found = [
         value
         for value in vars(module).values()
@@ -52,4 +55,8 @@ def systems_named(text: str) -> dict[str, type[System]]:
     words: Sequence[str] = [word.strip() for word in text.split(",") if word.strip()]
     if not words:
         raise UnknownName(f"expected names of systems ({', '.join(SYSTEMS)}), got none")
-    return {word: system_named(word) for word in words}
+    found = {word: system_named(word) for word in words}
+    names = [system.name for system in found.values()]
+    if len(set(names)) != len(names):
+        raise UnknownName(f"expected systems with different names, got {', '.join(names)}")
+    return found

@@ -8,7 +8,7 @@ from typing import Any
 import gradc
 from gradc.benchmarks.systems.system import System
 from gradc.benchmarks.workload import Arguments, Workload
-from gradc.runtime import blas
+from gradc.runtime import blas, threads
 
 
 class Gradc(System):
@@ -28,3 +28,6 @@ class Gradc(System):
 
     def blas(self) -> str:
         return f"SciPy's OpenBLAS {blas.core_name()}" if blas.core_name() else ""
+
+    def threads(self) -> int | None:
+        return threads.get_num_threads()

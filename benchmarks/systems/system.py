@@ -67,3 +67,7 @@ class System(ABC):
     def blas(self) -> str:
         """Which matrix products ran, once something did; "" where the system does not say."""
         return ""
+
+    def threads(self) -> int | None:
+        """How many threads the system says it uses; None where it does not say."""
+        return None

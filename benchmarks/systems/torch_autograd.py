@@ -23,7 +23,7 @@ class Torch(System):
         torch.set_num_threads(threads)
         tensors = [torch.from_numpy(a) for a in arguments]
         wanted = [tensors[i].requires_grad_() for i in workload.argnums]
-        function = self.wrap(workload.torch())
+        function = self.form(workload)
         gradients = torch.autograd.grad
 
         def call() -> Any:
@@ -32,8 +32,8 @@ class Torch(System):
 
         return call
 
-    def wrap(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        return function
+    def form(self, workload: Workload) -> Callable[..., Any]:
+        return workload.torch()
 
     def arrays(self, result: Any) -> tuple[float, Gradients | None]:
         value, gradients = result
@@ -44,8 +44,14 @@ class Torch(System):
 
         for line in torch.__config__.show().splitlines():
             if "oneAPI Math Kernel" in line or "OpenBLAS" in line:
-                return f"{line.strip(' -')} ({torch.backends.cpu.get_cpu_capability()})"
-        return torch.backends.cpu.get_cpu_capability()
+                library = line.strip(" -").partition(" Product")[0].partition("-Product")[0]
+                return f"{library} ({torch.backends.cpu.get_cpu_capability()})"
+        return str(torch.backends.cpu.get_cpu_capability())
+
+    def threads(self) -> int | None:
+        import torch
+
+        return torch.get_num_threads()
 
 
 class TorchCompile(Torch):
@@ -58,7 +64,7 @@ class TorchCompile(Torch):
     def environment(cls, threads: int, cache: str) -> dict[str, str]:
         return {"TORCHINDUCTOR_CACHE_DIR": cache}
 
-    def wrap(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def form(self, workload: Workload) -> Callable[..., Any]:
         import torch
 
-        return torch.compile(function)
+        return torch.compile((workload.torch_compiled or workload.torch)())
