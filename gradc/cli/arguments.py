@@ -94,14 +94,18 @@ def describe_argument(value: Any) -> str:
     """An example argument in the language's words: `{'w': f32[3,4]}`."""
     if isinstance(value, Static):
         return repr(value.value)
-    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind not in "OSUVMmT":
-        return f"{from_numpy(value.dtype)}[{','.join(map(str, value.shape))}]"
+    if isinstance(value, np.ndarray | np.generic):
+        try:
+            return f"{from_numpy(value.dtype)}[{','.join(map(str, value.shape))}]"
+        except TypeError:
+            return f"an array of {value.dtype}"
     if type(value) is dict:
         return "{%s}" % ", ".join(f"{k!r}: {describe_argument(v)}" for k, v in value.items())
     if type(value) is list:
         return "[%s]" % ", ".join(map(describe_argument, value))
     if type(value) is tuple:
-        return "(%s)" % "".join(f"{describe_argument(v)}, " for v in value).rstrip()
+        words = [*map(describe_argument, value)]
+        return f"({words[0]},)" if len(words) == 1 else "(%s)" % ", ".join(words)
     text = repr(value)
     return text if len(text) <= 40 else f"a {type(value).__name__}"
 

@@ -54,7 +54,7 @@ def command(
     path, colon, name = target.rpartition(":")
     if not (path and colon and name):
         raise click.ClickException(
-            f"expected FILE.py:FUNCTION, such as model.py:loss, got {target}"
+            f"expected FILE.py:FUNCTION, such as model.py:loss, got {target!r}"
         )
     positions = _positions(argnums)
     example = Arguments(arguments)
