@@ -86,7 +86,7 @@ def fenced(language: str, text: str) -> str:
 def stage(namespace: dict[str, Any], name: str) -> str:
     """A stage of the page's function, whole."""
     text = namespace["loss"].ir(name, *namespace["arguments"])
-    return fenced("py" if name == "numba" else "mlir", text)
+    return fenced("text" if name == "numba" else "mlir", text)
 
 
 def llvm_loop(namespace: dict[str, Any]) -> str:
@@ -104,7 +104,8 @@ def llvm_loop(namespace: dict[str, Any]) -> str:
 _RECENT = {"astype", "cumulative_prod", "cumulative_sum", "matvec", "unstack", "vecmat"}
 # Methods that exist to say what to write instead.
 _REFUSED = {
-    "fill", "itemset", "partition", "put", "resize", "setfield", "sort", "tobytes", "tolist", "view",
+    "fill", "itemset", "partition", "put", "resize", "setfield", "sort", "tobytes", "tolist",
+    "view",
 }  # fmt: skip
 
 

@@ -3,8 +3,8 @@ to date; links resolve.
 
 Blocks of a page share one namespace and a temporary folder. ```python blocks with `>>>` are
 compared as doctest does, the others run; a comment `<!-- file: NAME -->` above a block also writes
-it to a file. In ```console blocks a line `$ gradc ...` runs the command; the lines below it are what
-it prints.
+it to a file. In ```console blocks a line `$ gradc ...` runs the command; the lines below it are
+what it prints. Commands in ```sh blocks are not run, but they and their options exist.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from gradc.cli.main import main
+from gradc.cli.main import COMMANDS, main
 from gradc.ir.opdef import REGISTRY
 from gradc.numpy_functions import TABLE
 from gradc.passes.manager import PASSES
@@ -130,6 +130,23 @@ def anchors(path: Path) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     kept = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
     return {heading.strip().replace(" ", "-") for heading in kept}
+
+
+def test_commands_of_the_readme_exist() -> None:
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    makefile = (DOCS.parent / "Makefile").read_text(encoding="utf-8")
+    shown = [b.text for b in update.blocks(readme) if b.language == "sh"]
+    lines = [shlex.split(line, comments=True) for text in shown for line in text.splitlines()]
+    commands = [words for words in lines if words[0] == "gradc"]
+    assert {words[1] for words in commands} == set(COMMANDS)
+    for words in commands:
+        usage = CliRunner().invoke(main, [words[1], "--help"])
+        assert usage.exit_code == 0, usage.output
+        for option in (word.partition("=")[0] for word in words[2:] if word.startswith("--")):
+            assert option in usage.output
+    for words in lines:
+        if words[0] == "make":
+            assert f"\n{words[1]}:" in makefile
 
 
 def test_every_page_is_linked_from_the_readme() -> None:
