@@ -57,6 +57,7 @@ class ArrayMethods:
 
     __slots__ = ()
     element: Any  # the IR's element type, from the tracer
+    is_scalar: bool
 
     T = property(unary(np.transpose))
     mT = property(unary(np.matrix_transpose))
@@ -106,7 +107,9 @@ class ArrayMethods:
         return TABLE[np.copy](TABLE[np.ravel](self, order=order))
 
     def copy(self, order: str = "C") -> Any:
-        return TABLE[np.copy](self)
+        found = TABLE[np.copy](self)
+        found.is_scalar = self.is_scalar  # np.copy makes an array of a scalar, the method does not
+        return found
 
     def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True,
                copy: bool = True) -> Any:  # fmt: skip

@@ -63,7 +63,8 @@ def _parse(x: Tracer, key: tuple[Any, ...]) -> list[_Item]:
         )
     if sum(p is Ellipsis for p in parts) > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
-    if not any(p is Ellipsis for p in parts):
+    written = any(p is Ellipsis for p in parts)
+    if not written:
         parts.append(Ellipsis)
     items: list[_Item] = []
     axis = 0
@@ -72,8 +73,8 @@ def _parse(x: Tracer, key: tuple[Any, ...]) -> list[_Item]:
             for _ in range(x.ndim - used):
                 items.append(_Item("slice", slice(None), axis))
                 axis += 1
-            if used == x.ndim and part is not parts[-1]:
-                # An ellipsis of no axes still separates arrays.
+            if used == x.ndim and written:
+                # An ellipsis of no axes still separates arrays, and makes the result an array.
                 items.append(_Item("gap", None))
         elif part is None:
             items.append(_Item("new", None))

@@ -21,9 +21,9 @@ from gradc.frontend.promotion import (
 from gradc.frontend.table import TABLE, implements
 from gradc.frontend.trace import apply, filled
 from gradc.frontend.tracer import Tracer
-from gradc.ir.types import f64, from_numpy
+from gradc.ir.types import f64, from_numpy, i64
 from gradc.numpy_functions.axes import normal_axes, normal_axis
-from gradc.numpy_functions.creation import array_like
+from gradc.numpy_functions.operators import as_python
 from gradc.numpy_functions.reductions import refuse_out
 from gradc.numpy_functions.shaping import as_view
 
@@ -45,13 +45,18 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Tracer:
         return apply("complex", *[round_(apply(p, x), digits) for p in ("real", "imag")])
     if not x.element.is_floating:
         if digits >= 0 or x.element.is_bool:
-            return convert(x, from_numpy(np.float16)) if x.element.is_bool else array_like(x)
+            return convert(x, from_numpy(np.float16)) if x.element.is_bool else _fresh(x)
         return convert(round_(convert(x, f64), digits), x.element)
     if digits == 0:
         return apply("rint", x)
     scale = filled(10.0 ** abs(digits), x.shape, x.element)
     there, back = ("mul", "div") if digits > 0 else ("div", "mul")
     return apply(back, apply("rint", apply(there, x, scale)), scale)
+
+
+def _fresh(x: Tracer) -> Tracer:
+    """The same values under another name; a scalar where it has no axes."""
+    return Tracer(x.value, x.owner)
 
 
 @implements(np.fix)
@@ -70,7 +75,7 @@ def nan_to_num(
         parts = [nan_to_num(apply(p, t), copy, nan, posinf, neginf) for p in ("real", "imag")]
         return apply("complex", *parts)
     if not t.element.is_floating:
-        return array_like(t)
+        return _fresh(t)
     info = np.finfo(t.dtype)
     high = float(info.max) if posinf is None else posinf
     low = float(info.min) if neginf is None else neginf
@@ -86,15 +91,26 @@ def nan_to_num(
 @implements(np.real)
 def real(val: Any) -> Tracer:
     x = as_tracer(val)
-    return as_view(apply("real", x), val, ("real", None)) if x.element.is_complex else x
+    found = as_view(apply("real", x), val, ("real", None)) if x.element.is_complex else x
+    return _part(found, val, operator.attrgetter("real"))
 
 
 @implements(np.imag)
 def imag(val: Any) -> Tracer:
     x = as_tracer(val)
-    if not x.element.is_complex:
-        return filled(0, x.shape, x.element)
-    return as_view(apply("imag", x), val, ("imag", None))
+    if x.element.is_complex:
+        found = as_view(apply("imag", x), val, ("imag", None))
+    else:
+        found = filled(0, x.shape, x.element)
+        found.is_scalar = x.is_scalar
+    return _part(found, val, operator.attrgetter("imag"))
+
+
+def _part(found: Tracer, val: Any, part: Any) -> Tracer:
+    """Of a Python number the part is a Python number; of a bool an int."""
+    if not (isinstance(val, Tracer) and val.weak):
+        return found
+    return as_python(convert(found, i64) if found.element.is_bool else found, part, [val])
 
 
 @implements(np.angle)
@@ -113,7 +129,7 @@ def angle(z: Any, deg: bool = False) -> Tracer:
 def real_if_close(a: Any, tol: Any = 100) -> Tracer:
     if as_tracer(a).element.is_complex:
         raise TracingError("np.real_if_close decides its dtype by the values: write np.real(x)")
-    return as_tracer(a)
+    return TABLE[np.asarray](a)
 
 
 @implements(np.isreal)

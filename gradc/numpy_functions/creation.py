@@ -257,7 +257,8 @@ def _nested(x: Any) -> Tracer:
         found = np.asarray(x)
         return active_trace().lift(found) if found is x else active_trace().constant(found)
     leaves = list(_leaves(x))
-    dtype = result_type(*[operand(leaf) for leaf in leaves])
+    # Numbers count with their default dtypes in lists: np.array([np.float32(1), 1.0]) is float64.
+    dtype = result_type(*[as_tracer(leaf) for leaf in leaves])
     return _stacked(x, dtype)
 
 

@@ -61,7 +61,9 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = True, dtype: Any = N
         labels = tuple(n for n in labels if n in output)
     whole = len(given) == 1 and len(output) == len(set(inputs[0]))
     found = _ordered(found, labels, output, sizes)
-    return as_view(found, given[0], ("einsum", text)) if whole else found
+    if whole and output:
+        return as_view(found, given[0], ("einsum", text))
+    return Tracer(found.value, found.owner)
 
 
 # -------------------------------------------------------------------------------- subscripts

@@ -77,7 +77,9 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Tracer
     stacked = TABLE[np.stack]([typed(c, dtype, shape) for c in arrays])
     row = broadcast_to(_in_range(index, len(arrays), mode), shape)
     picked = TABLE[np.reshape](row, (1, *shape))
-    return TABLE[np.reshape](take_along_axis(stacked, picked, 0), shape)
+    found = TABLE[np.reshape](take_along_axis(stacked, picked, 0), shape)
+    found.is_scalar = not found.ndim
+    return found
 
 
 def _known_bound(number: Any, dtype: Any, lower: bool) -> Any:
@@ -295,7 +297,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     if equal_nan and x.element.is_inexact and y.element.is_inexact:
         both = apply("logical_and", apply("isnan", x), apply("isnan", y))
         same = apply("logical_or", same, both)
-    return TABLE[np.all](same)
+    return TABLE[bool](TABLE[np.all](same))
 
 
 @implements(np.isclose)
@@ -325,4 +327,4 @@ def _like(x: Tracer, other: Tracer) -> Tracer:
 def allclose(
     a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False
 ) -> Tracer:
-    return TABLE[np.all](isclose(a, b, rtol, atol, equal_nan))
+    return TABLE[bool](TABLE[np.all](isclose(a, b, rtol, atol, equal_nan)))

@@ -23,6 +23,8 @@ def as_view(found: Tracer, x: Any, path: Any) -> Tracer:
     """`found` marked as a view of x, an array of its own name."""
     if not isinstance(x, Tracer):
         return found
+    if x.weak:
+        return array_like(found)  # NumPy makes an array of a Python number first
     if x.is_scalar and not found.ndim:
         return found  # parts of scalars are scalars
     view = array_like(found)
@@ -228,7 +230,8 @@ def _at_least_3d(a: Any) -> Tracer:
 def np_broadcast_to(array: Any, shape: Any, subok: bool = False) -> Tracer:
     x = as_tracer(array)
     sizes = size_tuple(shape)
-    return as_view(broadcast_to(x, sizes), array, ("broadcast", sizes))
+    found = array_like(broadcast_to(x, sizes))
+    return found.view_of(array, ("broadcast", sizes)) if isinstance(array, Tracer) else found
 
 
 @implements(np.broadcast_arrays)
