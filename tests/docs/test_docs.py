@@ -58,12 +58,12 @@ def test_examples(path: Path, page_state: dict[str, Any]) -> None:
         if block.language == "console":
             run_console(block.text, place)
         elif block.language == "python" and ">>>" in block.text:
-            run_session(block.text, place, page_state)
+            run_prompts(block.text, place, page_state)
         elif block.language == "python":
             update.execute(block.text, block.file or f"{path.stem}_{block.line}.py", page_state)
 
 
-def run_session(text: str, place: str, namespace: dict[str, Any]) -> None:
+def run_prompts(text: str, place: str, namespace: dict[str, Any]) -> None:
     """Run `>>>` examples one by one and compare what each prints or raises."""
     for k, example in enumerate(doctest.DocTestParser().get_examples(text)):
         got = said_by(example.source, f"<{place} {k}>", namespace)
@@ -156,8 +156,8 @@ def test_every_page_is_linked_from_the_readme() -> None:
 
 def test_a_wrong_example_fails() -> None:
     with pytest.raises(AssertionError, match="expected"):
-        run_session(">>> 1 + 1\n3\n", "page:1", {})
+        run_prompts(">>> 1 + 1\n3\n", "page:1", {})
     with pytest.raises(AssertionError, match="expected"):
-        run_session(">>> 1 + 1\nTraceback (most recent call last):\nValueError: no\n", "page:1", {})
+        run_prompts(">>> 1 + 1\nTraceback (most recent call last):\nValueError: no\n", "page:1", {})
     with pytest.raises(AssertionError, match="printed"):
         run_console("$ gradc opt --list-passes\nnothing\n", "page:1")
