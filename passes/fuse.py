@@ -27,7 +27,7 @@ from gradc.passes.contractions import normalize_contractions
 from gradc.passes.dce import symbolic_sizes
 from gradc.passes.group import Node, access_of, group_kernels
 from gradc.passes.inline import BodyWriter, identity_index
-from gradc.passes.materialize import EXPENSIVE, Arrays, is_root_op
+from gradc.passes.materialize import EXPENSIVE, MOST_WORK, Arrays, is_root_op
 
 
 class Fuser:
@@ -71,15 +71,19 @@ class Fuser:
         sizes = arrays_domain(op)
         inputs = self.arrays.loads_of_root(value)
         births = self.births_of([value, *op.operands])
+        work = self.arrays.work(op.operands) + op.cost  # type: ignore[attr-defined]
         for node in reversed(self.nodes):
-            if node.op is None and node.sizes == sizes and self.joins(node, op, inputs, births):
+            if node.op is not None or node.sizes != sizes or node.work + work > MOST_WORK:
+                continue
+            if self.joins(node, op, inputs, births):
+                node.work += work
                 rest = inputs - set(node.roots)
                 node.roots.append(value)
                 node.inputs |= rest
                 self.producer[value] = node
                 self.extend_ancestors(node, self.ancestors(rest | births))
                 return
-        self.add(Node([value], sizes, inputs=inputs), births)
+        self.add(Node([value], sizes, inputs=inputs, work=work), births)
 
     def births_of(self, values: Iterable[Value]) -> set[Value]:
         """What must be computed before the run-time sizes of these values are known."""

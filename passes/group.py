@@ -38,6 +38,7 @@ class Node:
     roots:      the values it computes
     sizes:      its loops (of a batched contraction the batch loops; none for other kept operations)
     inputs:     the arrays it reads;  ancestors: the nodes it must come after
+    work:       arithmetic operations at one point of its loops
     reads:      for each array the accesses to it;  writes: for each root the dims of its axes
     """
 
@@ -46,6 +47,7 @@ class Node:
     op: Operation | None = None
     inputs: set[Value] = field(default_factory=set)
     ancestors: set[Node] = field(default_factory=set)
+    work: int = 0
     writer: BodyWriter | None = None
     kernel: Operation | None = None
     reads: dict[Value, list[Access]] = field(default_factory=dict)
@@ -69,21 +71,10 @@ def aligned(producer: Node, consumer: Node, depth: int) -> bool:
 
 @dataclass(eq=False)
 class Group:
-    nodes: list[Node]
-    needs: set[Group] = field(default_factory=set)
+    """Nodes that run together; `above` are all groups that it must come after."""
 
-    def reaches(self, target: Group) -> bool:
-        """Does this group come after `target`?"""
-        seen = set()
-        stack = list(self.needs)
-        while stack:
-            group = stack.pop()
-            if group is target:
-                return True
-            if group not in seen:
-                seen.add(group)
-                stack.extend(group.needs)
-        return False
+    nodes: list[Node]
+    above: set[Group] = field(default_factory=set)
 
 
 def group_kernels(nodes: Sequence[Node], terminator: Operation) -> list[Operation]:
@@ -92,11 +83,18 @@ def group_kernels(nodes: Sequence[Node], terminator: Operation) -> list[Operatio
     home: dict[Node, Group] = {}
     for node in nodes:
         needs = {home[a] for a in node.ancestors}
+        for need in list(needs):
+            needs |= need.above
         for group in reversed(groups):
             if can_join(group, node, needs):
                 group.nodes.append(node)
-                group.needs |= needs - {group}
                 home[node] = group
+                new = needs - group.above - {group}
+                if new:
+                    group.above |= new
+                    for other in groups:
+                        if group in other.above:
+                            other.above |= new
                 break
         else:
             home[node] = Group([node], needs)
@@ -108,7 +106,7 @@ def can_join(group: Group, node: Node, needs: set[Group]) -> bool:
     first = group.nodes[0]
     if not node.sizes or not first.sizes or node.sizes[0] != first.sizes[0]:
         return False
-    if any(other is not group and other.reaches(group) for other in needs):
+    if any(other is not group and group in other.above for other in needs):
         return False
     related = False
     for member in group.nodes:
@@ -124,7 +122,7 @@ def in_order(groups: list[Group]) -> list[Group]:
     ordered: list[Group] = []
     rest = list(groups)
     while rest:
-        ready = [g for g in rest if g.needs <= done]
+        ready = [g for g in rest if g.above <= done]
         if not ready:
             raise AssertionError("fuse: groups of kernels depend on each other in a cycle")
         ordered.extend(ready)

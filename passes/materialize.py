@@ -7,6 +7,8 @@ it would cost more than writing and reading it once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gradc.ir.core import Operation, Value, captured_values
 from gradc.ir.ops.func import FuncOp
 from gradc.passes.inline import is_inlined
@@ -18,8 +20,9 @@ EXPENSIVE = 16
 EXPENSIVE_BROADCAST = 6
 # Stencils: how often one kernel may compute a value at different places.
 MOST_PLACES = 4
-# The largest body: beyond it registers spill and compile time grows.
-MOST_OPERATIONS = 250
+# The most arithmetic operations in one kernel's body: beyond it registers spill and the compile time
+# of a loop grows faster than its size.
+MOST_WORK = 800
 
 
 class Arrays:
@@ -30,6 +33,7 @@ class Arrays:
         self.order: dict[Value, int] = {}
         self._whole: set[Value] = set(function.args)
         self._cone: dict[Value, int] = {}
+        self._with_cost: dict[int, int] = {}
         ops = function.body.ops
         self._position = {op: k for k, op in enumerate(ops)}
         for op in ops[:-1]:
@@ -74,8 +78,12 @@ class Arrays:
 
     def cost(self, value: Value) -> int:
         """Operations to compute one element from arrays."""
+        return self.work([value])
+
+    def work(self, values: Sequence[Value]) -> int:
+        """Operations to compute one element of each value from arrays, common parts once."""
         seen: set[Operation] = set()
-        stack = [value.defining_op]
+        stack = [v.defining_op for v in values if v not in self]
         while stack:
             op = stack.pop()
             if op is None or op in seen or not is_inlined(op):
@@ -139,7 +147,10 @@ class Arrays:
                     self._make_root(source)
             value = op.result
             cone = self._own_cone(op)
-            if cone.bit_count() > MOST_OPERATIONS and not self._is_trivial(op):
+            same = self._with_cost.get(op.cost, 0)  # type: ignore[attr-defined]
+            self._with_cost[op.cost] = same | 1 << self._position[op]  # type: ignore[attr-defined]
+            work = sum(c * (cone & ops).bit_count() for c, ops in self._with_cost.items())
+            if work > MOST_WORK and not self._is_trivial(op):
                 self.roots.add(value)
             self._cone[value] = cone
 
