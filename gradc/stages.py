@@ -87,9 +87,8 @@ class Stages:
                 return print_pretty(function)
             return print_module(ModuleOp.build([function.clone({})]))
         if stage not in self._texts:
-            make = {"numba": emit_python, "llvm": _llvm, "asm": assembly}[stage]
             source: Any = self.text("llvm") if stage == "asm" else self.function("loops")
-            self._texts[stage] = self._timed(stage, make, source)
+            self._texts[stage] = self._timed(stage, _WRITERS[stage], source)
         return self._texts[stage]
 
     @property
@@ -117,3 +116,10 @@ def _llvm(loops: FuncOp) -> str:
     assert isinstance(expanded, FuncOp)
     expand_math(expanded)
     return emit(expanded).text
+
+
+_WRITERS: dict[str, Callable[[Any], str]] = {
+    "numba": emit_python,
+    "llvm": _llvm,
+    "asm": assembly,
+}

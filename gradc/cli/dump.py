@@ -122,18 +122,19 @@ def _check_literals(function: CompiledFunction, args: tuple[Any, ...]) -> None:
 
 
 def _check_call(
-    target: str, function: CompiledFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
+    name: str, function: CompiledFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
     """ClickException where the function does not take arguments of this number and these names."""
+    target = function.resolved()
     try:
-        signature = inspect.signature(function)
+        signature = inspect.signature(target.function)
     except (TypeError, ValueError):
         return  # written in C: the call itself will tell
     try:
-        signature.bind(*args, **kwargs)
+        signature.bind(*target.args, *args, **{**target.keywords, **kwargs})
     except TypeError as error:
         raise click.ClickException(
-            f"{target} takes {signature}: {error} for --args {_given(args, kwargs)!r}"
+            f"{name} takes {signature}: {error} for --args {_given(args, kwargs)!r}"
         ) from None
 
 

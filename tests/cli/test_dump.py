@@ -17,6 +17,8 @@ from gradc.ir.verify import verify
 from gradc.stages import IR_STAGES, STAGES
 
 MODEL = """\
+import functools
+
 import numpy as np
 import gradc
 
@@ -67,8 +69,13 @@ class Scaled:
     def total(self, x):
         return np.sum(x) * self.factor
 
+    @gradc.compile
+    def squares(self, x):
+        return np.sum(x * x) * self.factor
+
 
 scaled = Scaled()
+cubes = functools.partial(powers, power=3)
 start = np.ones(3)
 
 
@@ -240,8 +247,11 @@ def test_argnums(model: str) -> None:
     assert two in dumped(*words, "--argnums", "0, 1")
 
 
-def test_methods(model: str) -> None:
-    assert "func.func @total_grad" in dumped(f"{model}:scaled.total", "f64[3]")
+def test_methods_and_partials(model: str) -> None:
+    for name in ("scaled.total", "scaled.squares"):
+        text = dumped(f"{model}:{name}", "f64[3]")
+        assert text.startswith(f"func.func @{name.partition('.')[2]}_grad(%x: tensor<3xf64>")
+    assert dumped(f"{model}:cubes", "f64[3]").startswith("func.func @powers_grad(%x: tensor<3xf64>")
 
 
 def test_what_the_file_prints_goes_to_standard_error(model: str) -> None:
@@ -321,7 +331,7 @@ WRONG_ARGUMENTS = [
         "act",
         "f64[3], 'sinh'",
         "{f} with --args \"f64[3], 'sinh'\": ValueError: unknown kind 'sinh'\n\n"
-        "at {model}:17\n    raise ValueError(",
+        "at {model}:19\n    raise ValueError(",
     ),
     (
         "loss",
@@ -333,7 +343,7 @@ WRONG_ARGUMENTS = [
         "loss",
         "{'w': f64[3,2]}, f64[4,3], f64[4,2]",
         "{f} with --args \"{{'w': f64[3,2]}}, f64[4,3], f64[4,2]\": KeyError: 'b'\n\n"
-        "at {model}:8\n    h = np.tanh(",
+        "at {model}:10\n    h = np.tanh(",
     ),
     (
         "count",
