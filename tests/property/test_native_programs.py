@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tensor_programs import ProgramMaker, arguments
 
 from gradc.ir.interp import run_function
 from gradc.ir.ops.func import FuncOp
@@ -14,7 +15,6 @@ from gradc.passes.cse import cse
 from gradc.passes.dce import dce
 from gradc.passes.lower.plan import lower, plan
 from gradc.runtime.executor import Executor
-from tensor_programs import ProgramMaker, arguments
 
 
 def simplify(function: FuncOp) -> None:
