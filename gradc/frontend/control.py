@@ -23,6 +23,7 @@ from gradc.frontend.location import TracingError
 from gradc.frontend.staging import is_staged, staged
 from gradc.frontend.table import CREATION, implementation
 from gradc.frontend.tracer import Tracer
+from gradc.frontend.unsourced import captured
 
 
 class Context:
@@ -267,7 +268,8 @@ def _stage_function(
     if new is not None:
         return new(*args, **kwargs)
     try:
-        return function(*args, **kwargs)
+        plain = captured(function, context.capture, args, lambda f: functools.partial(call_back, f))
+        return plain(*args, **kwargs)
     except TracingError as error:
         error.message += fence.without_source(function.__name__)
         raise
@@ -346,8 +348,8 @@ def _construct(context: Context, cls: type, args: tuple[Any, ...], kwargs: dict[
     return instance
 
 
-def call_back(function: FunctionType, /, *args: Any, **kwargs: Any) -> Any:
-    """A user's function called back by library code."""
+def call_back(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """A function called by code that is not rewritten."""
     return call(function, args, kwargs)
 
 
