@@ -228,6 +228,9 @@ def difference(before: Call, now: Call) -> str:
                 name = now.argument_name(k)
                 return f"{name} has another structure (keys, lengths, types or static fields)"
         return "other keyword arguments, or another structure of one"
+    for was, keys in zip(before.orders, now.orders):
+        if was != keys:
+            return f"a dict has its keys in the order {list(keys)}, was {list(was)}"
     for path, old, new in zip(now.paths(), before.kinds, now.kinds):
         if old != new:
             return f"{path} is {new.describe()}, was {old.describe()}"

@@ -7,6 +7,7 @@ other classes.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import enum
 from collections.abc import Callable, Iterable, Sequence
@@ -37,6 +38,32 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
 def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
     """The tree with this structure and these leaves."""
     return optree.tree_unflatten(structure, leaves)
+
+
+def key_orders(structure: Structure, tree: Any) -> tuple[tuple[Any, ...], ...]:
+    """The keys of each dict in the tree, in the dict's own order.
+
+    optree sorts them, so that equal structures may iterate in different orders; a function sees
+    the dict's order, and its results follow it.
+    """
+    found: list[tuple[Any, ...]] = []
+
+    def walk(structure: Structure, node: Any) -> None:
+        cls = structure.type
+        if cls is None:
+            return
+        if cls in (dict, collections.defaultdict):
+            found.append(tuple(node))
+            children = [node[key] for key in structure.entries()]
+        else:
+            children = optree.tree_flatten_one_level(
+                node, none_is_leaf=True, namespace=NAMESPACE
+            ).children
+        for child, inner in zip(structure.children(), children, strict=True):
+            walk(child, inner)
+
+    walk(structure, tree)
+    return tuple(found)
 
 
 def leaf_paths(structure: Structure, root: str) -> list[str]:

@@ -165,21 +165,22 @@ class Call:
     """The analysed arguments of one call.
 
     key:     the retrace key;  leaves: all leaves, dynamic ones converted
-    dynamic: positions of the dynamic leaves
+    dynamic: positions of the dynamic leaves;  orders: the keys of its dicts in iteration order
     """
 
     structure: pytree.Structure
     kinds: tuple[Leaf, ...]
     leaves: list[Any]
     names: Sequence[str]
+    orders: tuple[tuple[Any, ...], ...] = ()
 
     def without_values(self) -> Call:
         """The same without the leaves: a traced function keeps no arguments alive."""
-        return Call(self.structure, self.kinds, [], self.names)
+        return Call(self.structure, self.kinds, [], self.names, self.orders)
 
     @property
     def key(self) -> Any:
-        return self.structure, self.kinds
+        return self.structure, self.kinds, self.orders
 
     @property
     def dynamic(self) -> list[int]:
@@ -251,11 +252,12 @@ def analyse(
         )
         kwargs = {k: _boxed(x) if k in static_names else x for k, x in kwargs.items()}
     leaves, structure = pytree.flatten((args, kwargs))
+    orders = pytree.key_orders(structure, (args, kwargs))
     kinds = []
     for k, leaf in enumerate(leaves):
         kind, leaves[k] = classify(leaf, partial(_leaf_path, structure, names, k))
         kinds.append(kind)
-    return Call(structure, tuple(kinds), leaves, names)
+    return Call(structure, tuple(kinds), leaves, names, orders)
 
 
 def _boxed(value: Any) -> Static:
@@ -281,8 +283,11 @@ def matcher(
     writer = _MatchWriter(call, dict(pins))
     arguments, keywords = call.structure.children()
     writer.lines += ["def match(args, kwargs):", " try:"]
-    writer.line(f"if len(args) != {arguments.num_children} or len(kwargs) != "
-                f"{keywords.num_children}: return None")  # fmt: skip
+    writer.line(f"if len(args) != {arguments.num_children}: return None")
+    if keywords.num_children:
+        writer.line(f"if [*kwargs] != {writer.constant(list(kwargs))}: return None")
+    else:
+        writer.line("if kwargs: return None")
     ok = all(
         writer.node(child, f"args[{k}]", args[k]) for k, child in enumerate(arguments.children())
     ) and all(
@@ -326,7 +331,9 @@ class _MatchWriter:
         entries = structure.entries()
         self.line(f"if type({name}) is not {self.constant(cls)}: return None")
         if cls in (tuple, list, dict) or hasattr(cls, "_fields"):
-            if not hasattr(cls, "_fields"):
+            if cls is dict:
+                self.line(f"if [*{name}] != {self.constant(list(example))}: return None")
+            elif not hasattr(cls, "_fields"):
                 self.line(f"if len({name}) != {len(entries)}: return None")
             parts = [f"{name}[{self.constant(e) if cls is dict else e}]" for e in entries]
             examples = [example[e] for e in entries]

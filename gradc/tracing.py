@@ -49,6 +49,13 @@ class Result:
             return array
         return array[()] if self.kind == "scalar" else array.item()
 
+    def expression(self, scope: dict[str, Any]) -> str:
+        """The text of `finish` for arrays `v`; constants go to `scope`."""
+        if self.position < 0:
+            return constant(self.value, scope)
+        suffix = {"array": "", "scalar": "[()]", "python": ".item()"}[self.kind]
+        return f"v[{self.position}]{suffix}"
+
 
 class ResultTree:
     """A tree whose leaves are Results."""
@@ -63,36 +70,46 @@ class ResultTree:
     def compiled(self) -> Any:
         """A function as `rebuild`, for arrays; generated where the tree is of plain containers."""
         scope: dict[str, Any] = {}
-        leaves = iter(self.leaves)
-        text = _expression(self.structure, leaves, scope)
+        codes = [_Code(leaf.expression(scope)) for leaf in self.leaves]
+        # The rebuilt tree knows the order of its dicts' keys; the structure lists them sorted.
+        text = _expression(pytree.unflatten(self.structure, codes), scope)
         if text is None:
             return self.rebuild
         return eval(f"lambda v: {text}", scope)
 
 
-def _expression(structure: pytree.Structure, leaves: Any, scope: dict[str, Any]) -> str | None:
-    cls = structure.type
-    if cls is None:
-        leaf = next(leaves)
-        if leaf.position < 0:
-            scope[f"c{len(scope)}"] = leaf.value
-            return f"c{len(scope) - 1}"
-        suffix = {"array": "", "scalar": "[()]", "python": ".item()"}[leaf.kind]
-        return f"v[{leaf.position}]{suffix}"
+class _Code:
+    """The text of an expression, in the place of a leaf."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def _expression(tree: Any, scope: dict[str, Any]) -> str | None:
+    """The text that makes a tree of plain containers; None for others."""
+    cls = type(tree)
+    if cls is _Code:
+        text: str = tree.text
+        return text
     if cls not in (tuple, list, dict):
         return None
-    parts = [_expression(child, leaves, scope) for child in structure.children()]
+    parts = [_expression(x, scope) for x in (tree.values() if cls is dict else tree)]
     if None in parts:
         return None
     if cls is list:
         return f"[{', '.join(map(str, parts))}]"
     if cls is tuple:
         return "(" + "".join(f"{part}, " for part in parts) + ")"
-    entries = []
-    for key, part in zip(structure.entries(), parts):
-        scope[f"c{len(scope)}"] = key
-        entries.append(f"c{len(scope) - 1}: {part}")
-    return "{" + ", ".join(entries) + "}"
+    return "{" + ", ".join(f"{constant(k, scope)}: {part}" for k, part in zip(tree, parts)) + "}"
+
+
+def constant(value: Any, scope: dict[str, Any]) -> str:
+    """A name for a value in the scope of generated code."""
+    name = f"c{len(scope)}"
+    scope[name] = value
+    return name
 
 
 @dataclass(slots=True)

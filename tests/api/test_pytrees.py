@@ -117,7 +117,8 @@ def test_the_key_of_a_dict_may_be_anything_hashable():
     compiled = gradc.compile(lambda d: d[1] + d["a"] + d[(2, 3)])
     assert compiled({1: 1.0, "a": 2.0, (2, 3): 3.0}) == 6.0
     assert compiled({(2, 3): 1.0, "a": 2.0, 1: 4.0}) == 7.0
-    assert compiled.explain().count("\n") == 1
+    assert compiled({1: 4.0, "a": 2.0, (2, 3): 1.0}) == 7.0
+    assert compiled.explain().count("\n") == 2
 
 
 class Series:
@@ -183,3 +184,25 @@ def test_objects_are_static_by_identity():
     np.testing.assert_array_equal(compiled(W, two), 3 * W)
     np.testing.assert_array_equal(compiled(W, one), 2 * W)
     assert compiled.explain().count("\n") == 2
+
+
+def test_dicts_keep_their_own_order_at_every_call():
+    doubled = gradc.compile(lambda d: {k: v * 2 for k, v in d.items()})
+    values = gradc.compile(lambda d: list(d.values()))
+    loss = gradc.value_and_grad(lambda d: sum(v.sum() for v in d.values()))
+    for keys in ("zam", "zam", "maz", "azm", "maz"):
+        d = {k: np.full(2, float(ord(k))) for k in keys}
+        assert list(doubled(d)) == list(keys)
+        assert list(loss(d)[1]) == list(keys)
+        assert [v[0] for v in values(d)] == [float(ord(k)) for k in keys]
+        ordered = collections.defaultdict(list, {"k": [d]})
+        nested = gradc.compile(lambda t: [*t["k"][0].values()])
+        assert [v[0] for v in nested(ordered)] == [float(ord(k)) for k in keys]
+    assert "keys in the order ['m', 'a', 'z'], was ['z', 'a', 'm']" in values.explain()
+
+
+def test_keyword_arguments_keep_the_order_of_the_call():
+    stacked = gradc.compile(lambda **rows: np.stack(list(rows.values())))
+    for _ in range(2):
+        assert stacked(a=W, b=2 * W)[:, 0].tolist() == [1.0, 2.0]
+        assert stacked(b=2 * W, a=W)[:, 0].tolist() == [2.0, 1.0]
