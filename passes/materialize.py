@@ -20,7 +20,7 @@ EXPENSIVE = 16
 EXPENSIVE_BROADCAST = 6
 # Stencils: how often one kernel may compute a value at different places.
 MOST_PLACES = 4
-# The most arithmetic operations in one kernel's body: beyond it registers spill and the compile time
+# The most arithmetic operations in a kernel's body: beyond it registers spill and the compile time
 # of a loop grows faster than its size.
 MOST_WORK = 800
 

@@ -158,6 +158,20 @@ class While(Control, name="scf.while"):
             carried = run(after, forwarded)
 
 
+class ExecuteRegion(Control, name="scf.execute_region"):
+    """Run the region once; its yielded values are the results. Lowering puts each kernel in one."""
+
+    vjp = NOT_DIFFERENTIABLE
+    effects = True
+
+    def infer(*types: Type, regions: Any) -> Any:
+        _expect_types(types, (), "operands")
+        return _types(_terminator(regions[0].block, "scf.yield").operands)
+
+    def interpret(self, run: Run, arrays: Sequence[Any]) -> Sequence[Any]:
+        return run(self.body, ())
+
+
 class Reduce(Control, name="scf.reduce"):
     """Ends scf.parallel; without operands, since nothing is reduced."""
 
@@ -234,6 +248,15 @@ def for_(
     inner.create(Yield, tuple(body(inner, *block.args) or ()), {})
     operands = (lower, upper, step, *init)
     return _results(b.create(For, operands, dict(attributes or {}), [Region([block])]))
+
+
+def execute_region(
+    b: Builder, body: Callable[[Builder], Sequence[Value] | None]
+) -> tuple[Value, ...]:
+    """Emit scf.execute_region; body(builder) returns the yielded values (None for none)."""
+    block, inner = _filled((), b)
+    inner.create(Yield, tuple(body(inner) or ()), {})
+    return _results(b.create(ExecuteRegion, (), {}, [Region([block])]))
 
 
 def if_(

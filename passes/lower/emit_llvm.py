@@ -31,6 +31,7 @@ from gradc.passes.lower import (
     llvm_loops,
     llvm_memory,
     llvm_parallel,
+    llvm_regions,
     llvm_scalars,
 )
 from gradc.passes.lower.llvm_function import FunctionEmitter, emits
@@ -42,6 +43,7 @@ LOADED = (
     llvm_loops,
     llvm_memory,
     llvm_parallel,
+    llvm_regions,
     llvm_scalars,
 )  # importing them registers their emitters
 PREFIX = "gradc_entry"  # stands for the entry's name, which is a digest of the text
@@ -59,7 +61,7 @@ def emit(function: FuncOp) -> NativeModule:
         e.values[argument] = (names[-1],)
     e.emit_block(function.body)
     e.line("ret i32 0")
-    # A place that no check of aliasing depends on: the pointers come from different arrays.
+    # The record is written by no access to a buffer.
     parameters = [
         "ptr %numbers",
         "ptr %floats",

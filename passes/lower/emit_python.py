@@ -284,6 +284,15 @@ def _if(e: PythonEmitter, op: Any) -> None:
         _body_with_yield(e, block, results)
 
 
+@statement(scf.ExecuteRegion)
+def _region(e: PythonEmitter, op: Any) -> None:
+    for inner in op.body.ops[:-1]:
+        e.emit(inner)
+    yielded = e.names(op.body.terminator.operands)
+    for text in e.assign(e.names(op.results), yielded):
+        e.line(text)
+
+
 @statement(scf.While)
 def _while(e: PythonEmitter, op: Any) -> None:
     first, second = (region.block for region in op.regions)

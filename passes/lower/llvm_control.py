@@ -69,7 +69,9 @@ def _check(e: FunctionEmitter, op: Any) -> None:
         name = e[value]
         names.append(e.assign(f"bitcast double {name} to i64") if value.type is f64 else name)
     names += ["0"] * (status.CHECK_VALUES - len(names))
-    arguments = ["ptr %record", f"i64 {e.rank or -1}", f"i64 {site}", *(f"i64 {n}" for n in names)]
+    # The site is a run-time number, so that kernels that differ in their place alone are one.
+    where = e.number(site)
+    arguments = ["ptr %record", f"i64 {e.rank or -1}", f"i64 {where}", *(f"i64 {n}" for n in names)]
     function = e.module.declare("gradc_fail", "void", ("ptr", *("i64",) * 8), " cold nounwind")
     e.line(f"call void {function}({', '.join(arguments)})")
     e.line("ret i32 1")

@@ -38,6 +38,7 @@ class ModuleEmitter:
 
     def __init__(self) -> None:
         self.functions: list[str] = []
+        self.kernels: dict[str, str] = {}  # text of a shared kernel -> its function's name
         self.sites: list[ErrorSite] = []
         self.sizes: list[str] = []
         self._numbers: dict[int, int] = {}
@@ -107,6 +108,29 @@ class ModuleEmitter:
         name = f"!{len(self._metadata)}"
         self._metadata.append(f"{name} = {text}")
         return name
+
+    @property
+    def metadata_lines(self) -> list[str]:
+        return self._metadata
+
+    @property
+    def metadata_count(self) -> int:
+        return len(self._metadata)
+
+    def adopt(self, functions: list[str], metadata: list[str], source: ModuleEmitter) -> None:
+        """Take over functions and metadata, already renamed, and the declarations they need."""
+        self.functions += functions
+        self._metadata += metadata
+        for name, line in source._declarations.items():
+            if self._declarations.setdefault(name, line) != line:
+                raise IRError(f"two signatures for the symbol {name}")
+
+    def append_numbers(self, numbers: Sequence[int], floats: Sequence[float]) -> tuple[int, int]:
+        """Append a stretch of run-time numbers and one of floats; where they start."""
+        starts = len(self._number_values), len(self._float_values)
+        self._number_values += numbers
+        self._float_values += floats
+        return starts
 
     def function_name(self, stem: str) -> str:
         self._functions += 1

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from gradc.ir.builder import Builder
 from gradc.ir.core import Operation, Value
+from gradc.ir.ops import scf
 from gradc.ir.ops.func import FuncOp
 from gradc.ir.ops.kernel import Apply, ContractKernel, Fusion, Generic
 from gradc.ir.ops.mem import Alias, Alloc, Copy, Free
@@ -79,7 +80,13 @@ def lower_op(b: Builder, op: Operation, context: Context) -> None:
         emit_apply(b, op, context)
     else:
         context.scratch.reset()
-        emit_kernel(b, op, context)
+
+        def body(inner: Builder) -> None:
+            inner.location = op.location
+            emit_kernel(inner, op, context)
+
+        # A region of its own: equal kernels, such as those of equal layers, share machine code.
+        scf.execute_region(b, body)
 
 
 def emit_kernel(b: Builder, op: Operation, context: Context) -> None:
