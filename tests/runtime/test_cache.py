@@ -132,6 +132,72 @@ def test_the_oldest_entries_go_when_the_folder_is_full(folder, monkeypatch):
     assert [cache.load(n) is not None for n in names] == [True, False, False, True]
 
 
+def test_trimming_leaves_the_files_of_others_alone(folder, monkeypatch, tmp_path):
+    """A folder that holds more than the cache: only the cache's own files count and go."""
+    name = cache.key("text", "target")
+    cache.store(name, CODE)
+    others = ["thesis.txt", "a.o", ".new-notes", ".gradc-new-notes.txt", "f" * 63 + ".o",
+              "f" * 64 + ".o.bak", "F" * 64 + ".o"]  # fmt: skip
+    for other in others:
+        (folder / other).write_bytes(b"precious" * 1000)
+        os.utime(folder / other, (1, 1))
+    target = tmp_path / "target.o"
+    target.write_bytes(b"precious")
+    os.symlink(target, folder / ("a" * 64 + ".o"))
+    (folder / ("b" * 64 + ".o")).mkdir()
+    monkeypatch.setattr(cache, "MOST_BYTES", 0)
+    cache.store(cache.key("other text", "target"), CODE)
+    kept = {p.name for p in folder.iterdir()}
+    assert kept == {*others, "a" * 64 + ".o", "b" * 64 + ".o"}
+    assert target.read_bytes() == b"precious"
+
+
+def test_other_files_do_not_count_towards_the_limit(folder, monkeypatch):
+    first, second = cache.key("text", "target"), cache.key("other text", "target")
+    cache.store(first, CODE)
+    (folder / "large").write_bytes(b"x" * 100_000)
+    monkeypatch.setattr(cache, "MOST_BYTES", 50_000)
+    cache.store(second, CODE)
+    assert cache.load(first) == cache.load(second) == CODE
+
+
+def test_what_a_dead_process_left_is_removed(folder):
+    name = cache.key("text", "target")
+    cache.store(name, CODE)
+    old, new = folder / ".gradc-new-abcd_123", folder / ".gradc-new-abcd_124"
+    for place in (old, new):
+        place.write_bytes(b"half")
+    os.utime(old, (1, 1))
+    cache.store(name, CODE)
+    assert not old.exists() and new.exists()
+
+
+def test_a_pipe_in_place_of_an_entry_does_not_block(folder):
+    name = cache.key("text", "target")
+    folder.mkdir(mode=0o700)
+    os.mkfifo(folder / f"{name}.o", 0o600)
+    assert cache.load(name) is None
+    cache.store(name, CODE)
+    assert cache.load(name) == CODE
+
+
+def test_a_folder_that_others_may_write_is_not_read(folder):
+    name = cache.key("text", "target")
+    cache.store(name, CODE)
+    folder.chmod(0o777)
+    assert cache.load(name) is None
+    folder.chmod(0o700)
+    assert cache.load(name) == CODE
+
+
+def test_a_system_without_user_numbers(folder, monkeypatch):
+    monkeypatch.delattr(os, "getuid")
+    name = cache.key("text", "target")
+    cache.store(name, CODE)
+    entry(folder).chmod(0o666)  # what Windows says of any file that can be written
+    assert cache.load(name) == CODE
+
+
 @pytest.mark.parametrize(("platform", "wanted"), [("darwin", "Library/Caches/gradc"),
                                                   ("linux", ".cache/gradc")])  # fmt: skip
 def test_the_default_folder_is_the_users(monkeypatch, tmp_path, platform, wanted):
@@ -186,7 +252,7 @@ def test_a_second_process_compiles_nothing(folder):
 def test_processes_at_once(folder):
     processes = [start(folder) for _ in range(4)]
     assert all(finish(process) >= 0 for process in processes)
-    assert not list(folder.glob(".new-*"))
+    assert not list(folder.glob(".gradc-new-*"))
     assert finish(start(folder)) == 0
 
 
