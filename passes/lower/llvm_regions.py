@@ -34,7 +34,7 @@ def _region(e: FunctionEmitter, op: Any) -> None:
         names = []
         for name, t in zip(e.values[value], component_kinds(value), strict=True):
             if name.startswith("%"):
-                names.append(f"%p{len(parameters)}")
+                names.append(f"%arg.{len(parameters)}")
                 parameters.append(f"{t} {names[-1]}")
                 arguments.append(f"{t} {name}")
             else:
