@@ -1,4 +1,4 @@
-"""Arrays on their way into and out of native code, and the temporary storage that calls share."""
+"""Arrays on their way into and out of native code."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import numpy as np
 from gradc.ir.diagnostic import GradcError
 from gradc.ir.program import RECORD_SIZES, ArraySpec
 from gradc.ir.types import from_numpy
-
-ARENA_ALIGNMENT = 64
 
 
 class ArgumentError(GradcError, TypeError):
@@ -75,13 +73,6 @@ def conform(array: Any, spec: ArraySpec, position: int) -> np.ndarray:
     copy = np.empty(spec.shape, wanted)
     copy[...] = found
     return copy
-
-
-def new_arena(nbytes: int) -> np.ndarray:
-    """Uninitialised aligned bytes."""
-    raw = np.empty(nbytes + ARENA_ALIGNMENT, np.uint8)
-    skip = -raw.ctypes.data % ARENA_ALIGNMENT
-    return raw[skip : skip + nbytes]
 
 
 def new_record(sizes: int) -> np.ndarray:

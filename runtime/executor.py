@@ -2,7 +2,7 @@
 
 A program of one native call, which is the usual case, is one call of a builtin function that checks
 its arguments itself. Calls from several threads at once are safe: each has temporary storage of its
-own."""
+own, which large programs borrow from the process's pool (arenas.py)."""
 
 from __future__ import annotations
 
@@ -27,17 +27,16 @@ from gradc.ir.program import (
     Program,
 )
 from gradc.ir.types import Dim
-from gradc.runtime import compile, support
+from gradc.runtime import arenas, compile, support
 from gradc.runtime.buffers import (
     ArgumentError,
     argument_words,
     check_layout,
     conform,
-    new_arena,
     new_record,
 )
 
-KEPT_STATES = 4  # arenas kept for calls to come, for as many threads at once
+KEPT_STATES = 4  # records kept for calls to come, for as many threads at once
 
 
 class ProgramError(GradcError):
@@ -82,7 +81,10 @@ class Executor:
         self._outputs = [(spec.allocated, spec.numpy_dtype) for spec in program.outputs]
         self._dynamic = any(isinstance(n, Dim) for spec in program.outputs for n in spec.shape)
         self._sizes = max((len(step.sizes) for step in self._steps), default=0)
-        self._states: list[tuple[np.ndarray, np.ndarray]] = []
+        nbytes = program.arena_bytes
+        self._pool = arenas.free_list(nbytes) if nbytes > arenas.SMALL else None
+        # Each an arena, in place of which programs with a pool have none, and a record.
+        self._states: list[tuple[Any, np.ndarray]] = []
         if self._direct:
             (only,) = self._steps
             self._entry: Callable[..., int] = only.entry
@@ -97,6 +99,9 @@ class Executor:
             state = self._states.pop()
         except IndexError:
             state = self._new_state()
+        kept = state
+        if self._pool is not None:
+            state = (self._pool.take(), state[1])
         if self._direct:
             status = self._entry(*arrays, *outputs, *self._fixed, *state)
             if status == STATUS_ARGUMENT:
@@ -111,12 +116,15 @@ class Executor:
                 if status != STATUS_DONE:
                     self._fail(status, step, state[1])
         found = self._trimmed(outputs, state[1]) if self._dynamic else tuple(outputs)
+        if self._pool is not None:
+            self._pool.give(state[0])
         if len(self._states) < KEPT_STATES:
-            self._states.append(state)
+            self._states.append(kept)
         return found
 
-    def _new_state(self) -> tuple[np.ndarray, np.ndarray]:
-        return new_arena(self.program.arena_bytes), new_record(self._sizes)
+    def _new_state(self) -> tuple[Any, np.ndarray]:
+        arena = None if self._pool is not None else arenas.new_arena(self.program.arena_bytes)
+        return arena, new_record(self._sizes)
 
     def _conform(self, arrays: Sequence[Any]) -> list[np.ndarray]:
         pairs = zip(arrays, self.program.inputs, strict=True)
