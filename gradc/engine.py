@@ -19,6 +19,7 @@ import numpy as np
 
 from gradc import backend
 from gradc.frontend import control
+from gradc.frontend.identity import identical
 from gradc.frontend.location import TracingError
 from gradc.frontend.trace import active_trace
 from gradc.ir.core import Value
@@ -125,7 +126,7 @@ class Engine:
         self.label = getattr(function, "__qualname__", type(function).__name__)
         self.static_names = static_names
         self.no_rewrite = no_rewrite
-        self.lock = threading.RLock()
+        self.lock = threading.Lock()  # of the fields below; never held while user code runs
         self.traces: OrderedDict[Any, list[Traced]] = OrderedDict()
         self.reasons: deque[str] = deque(maxlen=_MOST_REASONS)
         self.trace_count = 0
@@ -149,39 +150,50 @@ class Engine:
         return Bound(traced, [*call.inputs(), *hidden], False)
 
     def trace(self, function: Any, call: Call) -> tuple[Traced, tuple[Any, ...]]:
-        """The traced function for a call, and the captured values now."""
+        """The traced function for a call, and the captured values now.
+
+        The user's code runs without the lock: it may wait for a thread that calls the function.
+        Threads that meet new arguments at once may then each trace it.
+        """
+        key = call.key
+        failures: list[str] = []
         with self.lock:
-            candidates = self.traces.get(call.key)
-            failures: list[str] = []
-            for traced in candidates or ():
-                hidden = self._captured(traced, function, call, failures)
-                if hidden is not None:
-                    self.traces.move_to_end(call.key)
-                    self.last_traced = traced
-                    return traced, hidden
+            candidates = tuple(self.traces.get(key, ()))
+        for traced in candidates:
+            hidden = self._captured(traced, function, call, failures)
+            if hidden is not None:
+                self._keep(key, traced)
+                return traced, hidden
+        with self.lock:
             self._note(self._reason(call, failures))
-            traced = trace_function(function, call, self.no_rewrite)
-            hidden = traced.reader.read(function)
-            traced.call = call.without_values()
-            if isinstance(hidden, int):
-                raise TracingError(
-                    f"{traced.reader.describe_failure(hidden)} after tracing: {self.label} changed "
-                    f"it while "
-                    "it was traced. Return the new value instead"
-                )
-            self.traces.setdefault(call.key, []).insert(0, traced)
-            del self.traces[call.key][_MOST_ENTRIES * 4 :]
-            self.traces.move_to_end(call.key)
+        traced = trace_function(function, call, self.no_rewrite)
+        hidden = traced.reader.read(function)
+        traced.call = call.without_values()
+        if isinstance(hidden, int):
+            raise TracingError(
+                f"{traced.reader.describe_failure(hidden)} after tracing: {self.label} changed it "
+                "while it was traced. Return the new value instead"
+            )
+        self._keep(key, traced)
+        return traced, hidden
+
+    def _keep(self, key: Any, traced: Traced) -> None:
+        """Remember a trace as the one used last."""
+        with self.lock:
+            kept = self.traces.setdefault(key, [])
+            if traced not in kept:
+                kept.insert(0, traced)
+                del kept[_MOST_ENTRIES * 4 :]
+            self.traces.move_to_end(key)
             while len(self.traces) > _MOST_TRACES:
                 self.traces.popitem(last=False)
             self.last_traced = traced
-            return traced, hidden
 
     def _captured(
         self, traced: Traced, function: Any, call: Call, failures: list[str]
     ) -> tuple[Any, ...] | None:
         for leaf, value in traced.pins:
-            if call.leaves[leaf] != value:
+            if not identical(call.leaves[leaf], value):
                 failures.append(
                     f"{call.paths()[leaf]} is {call.leaves[leaf]!r}, was {value!r} (its value was "
                     "used while tracing)"

@@ -3,13 +3,12 @@
 A leaf of the arguments is an array, a number (NumPy's, a float, a complex, or an int, which is
 traced and remembers its value), or static: guarded by value (bool, str, None, enums, types,
 functions), otherwise by identity. Shapes and dtypes are part of the key; memory layout is not,
-since no traced operation depends on it.
+since no traced operation depends on it. Values are compared by `frozen` (identity.py).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import enum
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,24 +18,11 @@ import numpy as np
 
 from gradc import pytree
 from gradc.frontend.capture import is_array_like
+from gradc.frontend.identity import Identity, frozen, identical
 from gradc.frontend.location import TracingError
 from gradc.frontend.sources import native_array
 from gradc.frontend.tracer import Tracer
 from gradc.ir.types import TensorType, c128, f64, from_numpy, i64
-
-_VALUES = (
-    bool,
-    str,
-    bytes,
-    type(None),
-    enum.Enum,
-    np.dtype,
-    type,
-    slice,
-    range,
-    int,
-    type(Ellipsis),
-)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,13 +31,14 @@ class Leaf:
 
     kind: 'array', 'scalar' (a NumPy number), 'python' (int, float, complex) or 'static'
     type: the tensor type (None for static);  python: the Python type of the leaf
-    value: the value of a static leaf, or the object's identity in `Identity`
+    value: the value of a static leaf;  frozen: what is compared of it
     """
 
     kind: str
     type: TensorType | None
     python: Any
-    value: Any = None
+    value: Any = dataclasses.field(default=None, compare=False)
+    frozen: Any = None
 
     @property
     def is_dynamic(self) -> bool:
@@ -63,27 +50,11 @@ class Leaf:
 
     def describe(self) -> str:
         if self.kind == "static":
-            shown = self.value.value if isinstance(self.value, Identity) else self.value
-            return f"{self.python.__name__} {shown!r}"
+            return f"{self.python.__name__} {self.value!r}"
         if self.kind == "python":
             return f"a Python {self.python.__name__}"
         assert self.type is not None
         return f"{self.type.dtype.name}{list(self.type.shape)}"
-
-
-class Identity:
-    """An object compared by identity, kept alive."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: Any) -> bool:
-        return isinstance(other, Identity) and self.value is other.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
 
 
 class Static:
@@ -111,7 +82,7 @@ def classify(leaf: Any, path: Callable[[], str]) -> tuple[Leaf, Any]:
     if found is not None:
         if kind is not int or -(2**63) <= leaf < 2**63:
             return found, leaf
-        return Leaf("static", None, int, leaf), leaf
+        return _static(leaf), leaf
     if isinstance(leaf, np.generic):
         return Leaf("scalar", TensorType((), _dtype(leaf, path)), kind), leaf
     if isinstance(leaf, Tracer):
@@ -137,19 +108,7 @@ def classify(leaf: Any, path: Callable[[], str]) -> tuple[Leaf, Any]:
 
 
 def _static(value: Any) -> Leaf:
-    if isinstance(value, _VALUES) or _is_plain_tuple(value):
-        try:
-            hash(value)
-            return Leaf("static", None, type(value), value)
-        except TypeError:
-            pass
-    return Leaf("static", None, type(value), Identity(value))
-
-
-def _is_plain_tuple(value: Any) -> bool:
-    return isinstance(value, tuple | frozenset) and all(
-        isinstance(x, (*_VALUES, float, complex)) or _is_plain_tuple(x) for x in value
-    )
+    return Leaf("static", None, type(value), value, frozen(value))
 
 
 def _dtype(value: Any, path: Callable[[], str]) -> Any:
@@ -157,7 +116,10 @@ def _dtype(value: Any, path: Callable[[], str]) -> Any:
         return from_numpy(value.dtype)
     except TypeError:
         error = pytree.leaf_type_error(value, path())
-        raise error or TracingError(f"{path()}: unsupported dtype {value.dtype}") from None
+        raise error or TracingError(
+            f"{path()} has dtype {value.dtype}, for which there is no IR type: convert it, for "
+            "instance with .astype(np.float64)"
+        ) from None
 
 
 @dataclasses.dataclass(slots=True)
@@ -180,7 +142,7 @@ class Call:
 
     @property
     def key(self) -> Any:
-        return self.structure, self.kinds, self.orders
+        return self.structure, self.kinds, frozen(self.orders)
 
     @property
     def dynamic(self) -> list[int]:
@@ -309,7 +271,9 @@ class _MatchWriter:
         self.pins = pins
         self.lines: list[str] = []
         self.inputs: list[str] = []
-        self.scope: dict[str, Any] = {"ndarray": np.ndarray, "array": np.asarray}
+        self.scope: dict[str, Any] = {
+            "ndarray": np.ndarray, "array": np.asarray, "frozen": frozen, "identical": identical,
+        }  # fmt: skip
         self.position = 0
         self.count = 0
 
@@ -332,7 +296,10 @@ class _MatchWriter:
         self.line(f"if type({name}) is not {self.constant(cls)}: return None")
         if cls in (tuple, list, dict) or hasattr(cls, "_fields"):
             if cls is dict:
-                self.line(f"if [*{name}] != {self.constant(list(example))}: return None")
+                keys = self.constant(list(example))
+                plain = all(type(key) is str for key in example)
+                same = f"[*{name}] == {keys}" if plain else f"identical([*{name}], {keys})"
+                self.line(f"if not {same}: return None")
             elif not hasattr(cls, "_fields"):
                 self.line(f"if len({name}) != {len(entries)}: return None")
             parts = [f"{name}[{self.constant(e) if cls is dict else e}]" for e in entries]
@@ -368,18 +335,21 @@ class _MatchWriter:
             return True
         self.line(f"if type({name}) is not {self.constant(leaf.python)}: return None")
         if position in self.pins:
-            self.line(f"if {name} != {self.constant(self.pins[position])}: return None")
+            pin = self.constant(self.pins[position])
+            self.line(f"if not identical({name}, {pin}): return None")
         if leaf.python is int:
             self.line(f"if not -0x8000000000000000 <= {name} < 0x8000000000000000: return None")
         self.inputs.append(f"array({name})")
         return True
 
     def static(self, name: str, leaf: Leaf) -> bool:
-        if isinstance(leaf.value, Identity):
-            self.line(f"if {name} is not {self.constant(leaf.value.value)}: return None")
+        if isinstance(leaf.frozen, Identity):
+            self.line(f"if {name} is not {self.constant(leaf.value)}: return None")
         elif leaf.value is None:
             self.line(f"if {name} is not None: return None")
-        else:
+        elif leaf.python in (bool, int, str):
             kind, value = self.constant(leaf.python), self.constant(leaf.value)
             self.line(f"if type({name}) is not {kind} or {name} != {value}: return None")
+        else:
+            self.line(f"if frozen({name}) != {self.constant(leaf.frozen)}: return None")
         return True

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+import io
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,11 +24,17 @@ from gradc.passes.stabilize import stabilize
 from gradc.signature import Call, Leaf
 
 
+# Results that only one caller can use, and those of which each caller gets a copy.
+_RUN_ONCE = (Iterator, AsyncIterator, Awaitable, io.IOBase)
+_CHANGEABLE = (set, bytearray)
+
+
 class Result:
     """One leaf of a result tree.
 
     position: the program's result that it is, or -1 for a static leaf (`value`)
-    kind: 'array', 'scalar' (a NumPy scalar), 'python' (bool, int, float, complex) or 'static'
+    kind: 'array', 'scalar' (a NumPy scalar), 'python' (bool, int, float, complex), 'static', or
+        'fresh' (a copy of the static value)
     """
 
     __slots__ = ("position", "kind", "value")
@@ -39,7 +47,7 @@ class Result:
     def finish(self, values: Sequence[Any]) -> Any:
         """The leaf as the user gets it, from the program's results (arrays or tracers)."""
         if self.position < 0:
-            return self.value
+            return copy.copy(self.value) if self.kind == "fresh" else self.value
         array = values[self.position]
         if isinstance(array, Tracer):
             array.is_scalar = self.kind != "array"
@@ -52,7 +60,8 @@ class Result:
     def expression(self, scope: dict[str, Any]) -> str:
         """The text of `finish` for arrays `v`; constants go to `scope`."""
         if self.position < 0:
-            return constant(self.value, scope)
+            text = constant(self.value, scope)
+            return f"{constant(copy.copy, scope)}({text})" if self.kind == "fresh" else text
         suffix = {"array": "", "scalar": "[()]", "python": ".item()"}[self.kind]
         return f"v[{self.position}]{suffix}"
 
@@ -112,7 +121,7 @@ def constant(value: Any, scope: dict[str, Any]) -> str:
     return name
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Traced:
     """A traced function: its IR and how its inputs and results are made.
 
@@ -129,11 +138,6 @@ class Traced:
     reader: Reader
     pins: list[tuple[int, Any]]
     programs: dict[Any, Any] = field(default_factory=dict)
-
-    @property
-    def input_count(self) -> int:
-        """How many inputs are leaves of the arguments."""
-        return len(self.call.dynamic)
 
     def input_number(self, leaf: int) -> int:
         """The input that a (dynamic) leaf of the arguments is."""
@@ -262,7 +266,13 @@ def collect_results(trace: Trace, result: Any) -> tuple[Any, list[Any]]:
                 f"{path} is a {type(leaf).__name__} that holds traced arrays: return a dict, tuple "
                 "or dataclass, or make the class known with gradc.register_pytree"
             )
-        results.append(Result(-1, "static", leaf))
+        if isinstance(leaf, _RUN_ONCE):
+            path = pytree.leaf_paths(structure, "result")[k]
+            raise TracingError(
+                f"{path} is a {type(leaf).__name__}, which runs only once: return a list, a tuple "
+                "or arrays"
+            )
+        results.append(Result(-1, "fresh" if isinstance(leaf, _CHANGEABLE) else "static", leaf))
     return pytree.unflatten(structure, results), values
 
 

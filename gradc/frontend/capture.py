@@ -12,6 +12,7 @@ from __future__ import annotations
 import collections
 import copy
 import enum
+import os
 import sys
 from collections.abc import Callable
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from gradc.frontend.identity import frozen, identical
 from gradc.frontend.location import PROGRAMS, TracingError
 from gradc.frontend.sources import Reader, Source
 from gradc.frontend.tracer import Tracer
@@ -59,6 +61,7 @@ class Capture:
         self.make_input = make_input
         self.root = Source("root", None)
         self.known: dict[int, tuple[Any, Source]] = {id(root): (root, self.root)}
+        self.source_of(os.environ)
         self.converted: dict[int, tuple[Any, Any]] = {}  # id(original) -> (original, its stand-in)
         self.originals: dict[int, tuple[Any, Any]] = {}  # id(container stand-in) -> (it, snapshot)
         self.protected: dict[int, Any] = {}
@@ -84,7 +87,7 @@ class Capture:
 
     def child(self, parent: Source, kind: str, key: Any) -> Source:
         """The source one step on from `parent`, one object for each path."""
-        index = (id(parent), kind, key if not isinstance(key, float) else repr(key))
+        index = (id(parent), kind, frozen(key))
         found = self._children.get(index)
         if found is None:
             found = self._children[index] = Source(kind, key, parent)
@@ -116,8 +119,9 @@ class Capture:
             return self._container(value, source)
         if kind in (set, frozenset):
             self._remember(value, source)
-            self.reader.check(source, "type({v}) is {t} and {v} == {c}", "the same set",
-                              t=kind, c=kind(value))  # fmt: skip
+            self.reader.check(
+                source, "{frozen}({v}) == {c}", "the same set", frozen=frozen, c=frozen(value)
+            )
             return value
         if kind is FunctionType:
             self._remember(value, source)
@@ -165,6 +169,11 @@ class Capture:
         if callable(value) and getattr(owner, name) is not value:
             return value  # bound anew at each access, as by functools.partialmethod
         return self.load(value, self.child(found[1], "attr", name))
+
+    def observe(self, owner: Any, template: str, expected: str, **names: Any) -> None:
+        """Guard what was found out about a known object."""
+        if id(owner) in self.known:
+            self.reader.check(self.known[id(owner)][1], template, expected, **names)
 
     def item(self, owner: Any, key: Any, value: Any) -> Any:
         """What the traced function sees for `owner[key]` of a known object."""
@@ -231,13 +240,21 @@ class Capture:
     def pin(self, tracer: Tracer) -> None:
         """The value of a captured number was used: guard it."""
         self.reader.check(
-            self._numbers[id(tracer)], "{v} == {c}", repr(tracer.python), c=tracer.python
+            self._numbers[id(tracer)],
+            "{same}({v}, {c})",
+            repr(tracer.python),
+            same=identical,
+            c=tracer.python,
         )
 
     def _guarded(self, value: Any, source: Source) -> Any:
-        self.reader.check(
-            source, "type({v}) is {t} and {v} == {c}", repr(value), t=type(value), c=value
-        )
+        kind = type(value)
+        if kind in (slice, range):
+            self.reader.check(source, "{same}({v}, {c})", repr(value), same=identical, c=value)
+        else:
+            self.reader.check(
+                source, "type({v}) is {t} and {v} == {c}", repr(value), t=kind, c=value
+            )
         return value
 
     def _container(self, value: Any, source: Source) -> Any:
@@ -246,16 +263,14 @@ class Capture:
             return found[1]
         kind = type(value)
         if _is_plain(value):
-            copied = value if isinstance(value, tuple) else kind(value)
             self.reader.check(
                 source,
-                "type({v}) is {t} and {v} == {c} and {same}({v}, {c})",
+                "{same}({v}, {c})",
                 f"the same {kind.__name__}",
-                t=kind,
-                c=kind(value) if not hasattr(kind, "_fields") else value,
-                same=_same_types,
+                c=copy.copy(value),
+                same=identical,
             )
-            stand_in = copied
+            stand_in = copy.copy(value)
         elif isinstance(value, dict):
             self.reader.check(
                 source,
@@ -345,17 +360,6 @@ def _same_items(value: Any, snapshot: Any) -> bool:
     if isinstance(value, dict):
         return all(k in snapshot and snapshot[k] is v for k, v in value.items())
     return all(a is b for a, b in zip(value, snapshot))
-
-
-def _same_types(value: Any, expected: Any) -> bool:
-    """1 == 1.0 == True: equal containers must also agree in types."""
-    if isinstance(value, dict):
-        value, expected = value.values(), expected.values()
-    return all(map(_is_type, map(type, value), map(type, expected)))
-
-
-def _is_type(a: type, b: type) -> bool:
-    return a is b
 
 
 def _type_of(value: Any, source: Source) -> TensorType:
