@@ -276,7 +276,9 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     if edge_order not in (1, 2):
         raise ValueError("'edge_order' greater than 2 not supported")
     x = inexact(x)
-    found = tuple(_gradient(x, k, operand(h), edge_order) for k, h in zip(axes, spacing))
+    found = tuple(
+        convert(_gradient(x, k, operand(h), edge_order), x.element) for k, h in zip(axes, spacing)
+    )
     return found[0] if len(found) == 1 else found
 
 

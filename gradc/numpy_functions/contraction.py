@@ -14,7 +14,6 @@ from gradc.frontend.promotion import (
     broadcast_shapes,
     broadcast_to,
     convert,
-    operand,
     resolve,
     result_type,
     size_equal,
@@ -43,8 +42,8 @@ def contract(
 
 
 def _pair(a: Any, b: Any) -> tuple[Tracer, Tracer]:
-    """Two operands as tracers of their promoted dtype."""
-    a, b = operand(a), operand(b)
+    """Two operands as tracers of their promoted dtype; numbers count as arrays here."""
+    a, b = as_tracer(a), as_tracer(b)
     dtype = result_type(a, b)
     return typed(a, dtype), typed(b, dtype)
 

@@ -16,7 +16,6 @@ import numpy as np
 from gradc.frontend.promotion import (
     as_tracer,
     broadcast_to,
-    operand,
     result_type,
     size_equal,
     typed,
@@ -38,7 +37,7 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = True, dtype: Any = N
            order: str = "K", casting: str = "safe") -> Tracer:  # fmt: skip
     refuse_out(out, "einsum")
     text, given = _subscripts(operands)
-    arrays = [operand(x) for x in given]
+    arrays = [as_tracer(x) for x in given]
     kind = result_type(*arrays) if dtype is None else np.dtype(dtype)
     tracers = [typed(x, kind) for x in arrays]
     inputs, output = _labels(text, tracers)

@@ -67,7 +67,7 @@ def concatenate(arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = 
 def stack(
     arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Tracer:
-    parts = _sequence(arrays)
+    parts = _sequence([as_tracer(a) for a in arrays])
     if len({p.shape for p in parts}) != 1:
         raise ValueError("all input arrays must have the same shape")
     k = normal_axis(axis, parts[0].ndim + 1)
@@ -98,7 +98,7 @@ def column_stack(tup: Any) -> Tracer:
 
 @implements(np.append)
 def append(arr: Any, values: Any, axis: Any = None) -> Tracer:
-    return concatenate([arr, values], axis)
+    return concatenate([as_tracer(arr), as_tracer(values)], axis)
 
 
 @implements(np.block)

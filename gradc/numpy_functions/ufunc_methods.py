@@ -7,11 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradc.frontend.location import TracingError
-from gradc.frontend.promotion import (
-    as_tracer,
-    is_number,
-    shape_of,
-)  # fmt: skip
+from gradc.frontend.promotion import as_tracer
 from gradc.frontend.table import METHODS, TABLE
 from gradc.frontend.trace import filled
 from gradc.frontend.tracer import Tracer
@@ -28,9 +24,9 @@ _IDENTITY_FREE = (np.subtract, np.divide, np.power, np.floor_divide, np.remainde
 def method(ufunc: np.ufunc, name: str, *inputs: Any, **kwargs: Any) -> Any:
     """ufunc.reduce, .accumulate, .outer; .at and .reduceat are errors."""
     if name == "outer":
-        a, b = (as_tracer(x) if not is_number(x) else x for x in inputs)
-        if shape_of(b) and isinstance(a, Tracer):
-            a = TABLE[np.reshape](a, (*a.shape, *[1] * len(shape_of(b))))
+        a, b = map(as_tracer, inputs)
+        if b.ndim:
+            a = TABLE[np.reshape](a, (*a.shape, *[1] * b.ndim))
         return call(ufunc, a, b, **kwargs)
     if name == "at":
         raise TracingError(
