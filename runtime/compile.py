@@ -1,12 +1,14 @@
 """LLVM text to machine code, through Numba's code library. The only file that touches Numba's
 internals.
 
-Numba is imported on first use. Machine code is kept for the life of the process, keyed by the text,
-and on disk (cache.py)."""
+Numba is imported on first use. Machine code is kept for the life of the process, keyed by a digest
+of the text, and on disk (cache.py)."""
 
 from __future__ import annotations
 
 import ctypes
+import functools
+import importlib.metadata
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +16,7 @@ from gradc.ir.diagnostic import GradcError
 from gradc.runtime import cache, objectfile
 
 FASTCALL = 0x80  # METH_FASTCALL of CPython's methodobject.h
+PIPELINE = {"opt": 2, "loop_vectorize": True, "slp_vectorize": False}  # LLVM's passes
 
 # Symbols that compiled code may leave to the process: the C runtime, libm, and CPython.
 C_LIBRARY = frozenset(
@@ -27,8 +30,7 @@ C_LIBRARY = frozenset(
     PyErr_CheckSignals _GLOBAL_OFFSET_TABLE_""".split()
 )
 
-_functions: dict[str, int] = {}
-_linked: set[str] = set()
+_linked: dict[str, dict[str, int]] = {}  # for the digest of a text: addresses asked for
 _known_symbols: set[str] = set()
 _compilations = 0
 _codegen: Any = None
@@ -53,19 +55,19 @@ def add_symbol(name: str, address: int) -> None:
 
 def address_of(text: str, entry: str) -> int:
     """The address of `entry` in the machine code of an LLVM module, compiled when it is new."""
-    found = _functions.get(text)
-    if found is None:
-        found = addresses_of(text, (entry,))[entry]
-        _functions[text] = found
-    return found
+    return addresses_of(text, (entry,))[entry]
 
 
 def addresses_of(text: str, names: Sequence[str]) -> dict[str, int]:
     """Addresses of functions that an LLVM module defines, compiled unless a cache has it."""
-    from numba.core.compiler_lock import global_compiler_lock
+    key = cache.key(text, target())
+    known = _linked.get(key, {})
+    if not all(name in known for name in names):
+        from numba.core.compiler_lock import global_compiler_lock
 
-    with global_compiler_lock:
-        return _load(text, names)
+        with global_compiler_lock:
+            known = _load(text, key, names)
+    return {name: known[name] for name in names}
 
 
 def data_address(name: str) -> int:
@@ -81,57 +83,64 @@ def assembly(text: str) -> str:
         return _optimised(text).get_asm_str()
 
 
-def optimised_text(text: str) -> str:
-    """The LLVM module after optimisation."""
-    from numba.core.compiler_lock import global_compiler_lock
-
-    with global_compiler_lock:
-        return str(_optimised(text)._final_module)
-
-
+@functools.cache
 def target() -> str:
-    """What machine code depends on: versions, triple, CPU and features."""
+    """What machine code depends on: versions, passes, triple, CPU and features."""
     import llvmlite
     import numba
     import numpy
 
-    versions = (
-        f"numba {numba.__version__} llvmlite {llvmlite.__version__} numpy {numpy.__version__}"
-    )
-    return f"{versions} {' '.join(_code_generator().magic_tuple())}"
+    try:
+        own = importlib.metadata.version("gradc")
+    except importlib.metadata.PackageNotFoundError:  # run from a copy that is not installed
+        own = "unknown"
+    versions = {
+        "gradc": own,
+        "numba": numba.__version__,
+        "llvmlite": llvmlite.__version__,
+        "numpy": numpy.__version__,
+        **PIPELINE,
+    }
+    shown = " ".join(f"{name} {version}" for name, version in versions.items())
+    return f"{shown} {' '.join(_code_generator().magic_tuple())}"
 
 
 def _code_generator() -> Any:
     global _codegen
     if _codegen is None:
         from numba.core.codegen import JITCPUCodegen
+        from numba.core.compiler_lock import global_compiler_lock
 
-        _codegen = JITCPUCodegen("gradc")
+        with global_compiler_lock:
+            if _codegen is None:
+                _codegen = JITCPUCodegen("gradc")
     return _codegen
 
 
-def _load(text: str, names: Sequence[str]) -> dict[str, int]:
+def _load(text: str, key: str, names: Sequence[str]) -> dict[str, int]:
+    """Link a module, unless that is done, and note the addresses of `names`."""
     global _compilations
-    if text in _linked:
-        return {name: _code_generator()._engine.get_function_address(name) for name in names}
-    key = cache.key(text, target())
-    code = cache.load(key)
-    fresh = code is None
-    if code is None:
-        library = _optimised(text)
-        code = library.codegen._tm.emit_object(library._final_module)
-        _compilations += 1
-    missing = objectfile.undefined_symbols(code) - C_LIBRARY - _known_symbols
-    if missing:
-        raise CompileError(
-            f"compiled code needs the symbols {', '.join(sorted(missing))}, which gradc does not "
-            "provide: an operation reached machine code that this CPU has no instruction for"
-        )
-    _link(code)
-    _linked.add(text)
-    if fresh:
-        cache.store(key, code)
-    return {name: _code_generator()._engine.get_function_address(name) for name in names}
+    if key not in _linked:
+        code = cache.load(key)
+        fresh = code is None
+        if code is None:
+            library = _optimised(text)
+            code = library.codegen._tm.emit_object(library._final_module)
+            _compilations += 1
+        missing = objectfile.undefined_symbols(code) - C_LIBRARY - _known_symbols
+        if missing:
+            raise CompileError(
+                f"compiled code needs the symbols {', '.join(sorted(missing))}, which gradc does "
+                "not provide: an operation reached machine code that this CPU has no instruction "
+                "for"
+            )
+        _link(code)
+        _linked[key] = {}
+        if fresh:
+            cache.store(key, code)
+    engine = _code_generator()._engine
+    _linked[key].update({name: engine.get_function_address(name) for name in names})
+    return _linked[key]
 
 
 def _optimised(text: str) -> Any:
@@ -147,7 +156,7 @@ def _optimised(text: str) -> Any:
         raise CompileError(f"LLVM refuses the emitted module: {error}") from error
     module.triple = llvm.get_process_triple()
     module.data_layout = codegen._data_layout
-    passes, builder = codegen._module_pass_manager(opt=2, loop_vectorize=True, slp_vectorize=False)
+    passes, builder = codegen._module_pass_manager(**PIPELINE)
     passes.run(module, builder)
     library._final_module = module
     library._finalized = True
@@ -172,14 +181,16 @@ class _MethodDef(ctypes.Structure):
     ]
 
 
-_definitions: list[_MethodDef] = []  # a builtin function refers to its definition for ever
+_callables: dict[int, tuple[Any, _MethodDef]] = {}
 
 
 def python_function(address: int, name: str) -> Any:
-    """A METH_FASTCALL function at an address as a Python callable."""
-    definition = _MethodDef(name.encode(), address, FASTCALL, None)
-    _definitions.append(definition)
-    new = ctypes.pythonapi.PyCFunction_NewEx
-    new.restype = ctypes.py_object
-    new.argtypes = [ctypes.POINTER(_MethodDef), ctypes.c_void_p, ctypes.c_void_p]
-    return new(definition, None, None)
+    """A METH_FASTCALL function at an address as a Python callable; one for each address."""
+    if address not in _callables:
+        definition = _MethodDef(name.encode(), address, FASTCALL, None)
+        new = ctypes.pythonapi.PyCFunction_NewEx
+        new.restype = ctypes.py_object
+        new.argtypes = [ctypes.POINTER(_MethodDef), ctypes.c_void_p, ctypes.c_void_p]
+        # The function refers to its definition for ever.
+        _callables.setdefault(address, (new(definition, None, None), definition))
+    return _callables[address][0]

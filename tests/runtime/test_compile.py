@@ -6,10 +6,12 @@ import os
 import platform
 import subprocess
 import sys
+import threading
+from importlib import metadata
 
 import numpy as np
 import pytest
-from native_harness import function, ix
+from native_harness import function, ix, program
 from test_emit_llvm import elementwise, total
 
 from gradc.ir.ops import arith, scf
@@ -17,6 +19,7 @@ from gradc.ir.types import f16, f32, f64
 from gradc.passes.lower.emit_llvm import emit
 from gradc.runtime import compile, support
 from gradc.runtime.compile import CompileError
+from gradc.runtime.executor import Executor
 from gradc.runtime.objectfile import ObjectFileError, undefined_symbols
 
 X86 = platform.machine() in ("x86_64", "AMD64")
@@ -111,6 +114,51 @@ define double @gradc_test_caller(double %x) {
 def test_damaged_object_files(damaged):
     with pytest.raises(ObjectFileError):
         undefined_symbols(damaged)
+
+
+def test_the_cache_key_names_all_that_machine_code_depends_on():
+    target = compile.target()
+    for name, version in (("gradc", metadata.version("gradc")), ("numpy", np.__version__),
+                          ("numba", metadata.version("numba")), ("opt", 2)):  # fmt: skip
+        assert f"{name} {version} " in target
+    assert "loop_vectorize True" in target
+
+
+def test_process_wide_tables_hold_digests_and_one_callable_for_each_function():
+    """Thousands of programs: no table grows by a text, none by an executor."""
+    support.provide()
+    made = function([((70,), f64)] * 2, elementwise(lambda b, x: b.arith_addf(x, x), 70))
+    made_program = program(made, [((70,), f64)] * 2, 1)
+    module = made_program.steps[0].module
+    first = Executor(made_program)
+    callables, linked = len(compile._callables), len(compile._linked)
+    assert all(len(key) == 64 for key in compile._linked)
+    executors = [Executor(made_program) for _ in range(20)]
+    assert (len(compile._callables), len(compile._linked)) == (callables, linked)
+    address = compile.address_of(module.text, module.entry)
+    assert compile.python_function(address, "other") is compile.python_function(address, "name")
+    x = np.arange(70.0)
+    for run in (first, *executors):
+        np.testing.assert_array_equal(run(x)[0], x + x)
+
+
+def test_threads_that_compile_at_once_agree():
+    support.provide()
+    bodies = [lambda b, x: b.arith_addf(x, x), lambda b, x: b.arith_mulf(b.arith_negf(x), x)]
+    modules = [emit(function([((90,), f64)] * 2, elementwise(body, 90))) for body in bodies * 3]
+    before, found = compile.native_compilations(), []
+
+    def work():
+        found.append([compile.address_of(m.text, m.entry) for m in modules])
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 6 and all(addresses == found[0] for addresses in found)
+    assert found[0][:2] == found[0][2:4] and found[0][0] != found[0][1] and 0 not in found[0]
+    assert compile.native_compilations() - before <= 2
 
 
 def run(code, **environment):
