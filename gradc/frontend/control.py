@@ -20,8 +20,10 @@ import numpy as np
 from gradc.frontend import fence
 from gradc.frontend.capture import Capture, is_trusted_module
 from gradc.frontend.location import TracingError
+from gradc.frontend.reflection import staged_read
 from gradc.frontend.staging import is_staged, staged
 from gradc.frontend.table import CREATION, implementation
+from gradc.frontend.text import written
 from gradc.frontend.tracer import Tracer
 from gradc.frontend.unsourced import captured
 
@@ -106,16 +108,17 @@ class Operators:
         context = current_context()
         if context is None or isinstance(owner, Tracer):
             return getattr(owner, name)
-        found = _property(owner, name)
-        if found is not None and context.is_rewritable(found.__module__ or ""):
-            return stage_call(context, found, (owner,), {})
-        return context.capture.attribute(owner, name, getattr(owner, name))
+        return stage_attribute(context, owner, name)
 
     def indexed(self, owner: Any) -> Any:
         """What `owner[key]` reads from: the owner, or for an object that existed before the call a
         stand-in that captures the item."""
         context = current_context()
-        if context is None or type(owner) in _PLAIN or not context.capture.is_object(owner):
+        if context is None:
+            return owner
+        if owner is self.function.__globals__:
+            return _Globals(self)
+        if type(owner) in _PLAIN or not context.capture.is_object(owner):
             return owner
         return _Items(context, owner)
 
@@ -145,12 +148,15 @@ class Operators:
         return iterable
 
     def formatted(self, value: Any) -> Any:
-        """A value inside an f-string."""
-        if isinstance(value, Tracer):
-            if value.python is None:
-                raise fence.traced_format()
-            return value.known()
-        return value
+        """A value inside an f-string, or the right side of `"..." % value`."""
+        return written(value) if current_context() is not None else value
+
+    def caught(self) -> None:
+        """An `except` clause of the function begins: what cannot be traced is no error of the
+        user's program, which has no such clause for it."""
+        error = sys.exc_info()[1]
+        if isinstance(error, TracingError) and current_context() is not None:
+            raise error
 
     # ----------------------------------------------------------------------------- stores
     def stored(self, owner: Any, name: str | None) -> Any:
@@ -189,6 +195,26 @@ class _Items:
         return self.context.capture.item(self.owner, key, self.owner[key])
 
 
+class _Globals:
+    """The items of `globals()`."""
+
+    __slots__ = ("operators",)
+
+    def __init__(self, operators: Operators) -> None:
+        self.operators = operators
+
+    def __getitem__(self, name: str) -> Any:
+        return self.operators.load_global(self.operators.function.__globals__[name], name)
+
+
+def stage_attribute(context: Context, owner: Any, name: str) -> Any:
+    """`owner.name` of something that is not a tracer."""
+    found = _property(owner, name)
+    if found is not None and context.is_rewritable(found.__module__ or ""):
+        return stage_call(context, found, (owner,), {})
+    return context.capture.attribute(owner, name, getattr(owner, name))
+
+
 def concrete_truth(value: Tracer, construct: str) -> bool:
     """The truth of a traced value where it is known (an integer argument), else an error."""
     if value.python is None:
@@ -216,6 +242,11 @@ def stage_call(
         if function in CREATION or any_traced(args) or any_traced(kwargs.values()):
             return entry(*args, **kwargs)
         return function(*args, **kwargs)
+    read = staged_read(
+        function, args, kwargs, context.capture, functools.partial(stage_attribute, context)
+    )
+    if read is not None:
+        return read[0]
     change = fence.change_of(function)
     if change is not None and args and context.capture.is_known(args[0]):
         raise fence.outliving_object(change, args[0])

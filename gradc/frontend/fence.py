@@ -9,18 +9,14 @@ from __future__ import annotations
 import builtins
 import datetime
 import io
-import os
-import time
 import warnings
 from collections import deque
 from collections.abc import Callable
-from pathlib import Path
 from types import BuiltinFunctionType
 from typing import Any
 
-import numpy as np
-
 from gradc.frontend.location import TracingError
+from gradc.frontend.outside import outside_world
 
 _ONCE = "it would run once, while tracing, and not at each call"
 _PLAIN = "or run the function under gradc.disable_compile()"
@@ -30,13 +26,7 @@ def _called(name: str, instead: str) -> str:
     return f"{name} was called in a traced function: {_ONCE}. {instead}"
 
 
-_CLOCKS = (
-    "time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns",
-    "process_time", "process_time_ns", "sleep",
-)  # fmt: skip
 _OUTPUT = f"Remove it, {_PLAIN}"
-_LOADING = "Load outside and pass the arrays as arguments"
-_SAVING = "Return the array and save it outside"
 _TIME = "Pass the time as an argument"
 
 _REASONS: dict[Any, str] = {
@@ -44,12 +34,6 @@ _REASONS: dict[Any, str] = {
     warnings.warn: _called("warnings.warn", _OUTPUT),
     builtins.open: _called("open", "Read the file outside and pass its contents as an argument"),
     builtins.input: _called("input", "Pass its value as an argument"),
-    os.urandom: _called("os.urandom", "Pass its value as an argument"),
-    np.load: _called("np.load", _LOADING),
-    np.loadtxt: _called("np.loadtxt", _LOADING),
-    np.save: _called("np.save", _SAVING),
-    np.savetxt: _called("np.savetxt", _SAVING),
-    **{getattr(time, name): _called(f"time.{name}", _TIME) for name in _CLOCKS},
     datetime.datetime.now: _called("datetime.now", _TIME),
     datetime.datetime.utcnow: _called("datetime.utcnow", _TIME),
     datetime.datetime.today: _called("datetime.today", _TIME),
@@ -84,12 +68,14 @@ def refusal(function: Callable[..., Any]) -> str | None:
         return _called(
             f"{type(owner).__name__}.{name}", "Read and write files outside the function"
         )
-    if isinstance(owner, Path) and name in ("read_text", "read_bytes", "write_text", "write_bytes"):
-        return _called(f"Path.{name}", "Read and write files outside the function")
     try:
-        return _REASONS.get(function)
+        known = _REASONS.get(function)
     except TypeError:
-        return None
+        known = None
+    if known is not None:
+        return known
+    found = outside_world(function)
+    return _called(*found) if found is not None else None
 
 
 _LOG_FUNCTIONS = frozenset(("debug", "info", "warning", "error", "critical", "exception", "log"))
@@ -176,6 +162,6 @@ def without_source(name: str) -> str:
 def traced_format() -> TracingError:
     """The error of formatting a traced value into a string."""
     return TracingError(
-        "a traced value in an f-string: its number is not known while tracing. Return the value "
-        f"and format it outside, {_PLAIN}"
+        "a traced value written into a string: its number is not known while tracing. Return the "
+        f"value and format it outside, {_PLAIN}"
     )

@@ -237,6 +237,15 @@ class Rewriter(ast.NodeTransformer):
         node.iter = self.operator("iterate", node.iter)
         return node
 
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> Any:
+        named = [] if node.type is None else ast.walk(node.type)
+        if any("TracingError" in (getattr(n, "attr", ""), getattr(n, "id", "")) for n in named):
+            return self.generic_visit(node)
+        check = ast.Expr(self.operator("caught", like=node))
+        self.generic_visit(node)
+        node.body.insert(0, ast.copy_location(check, node))
+        return node
+
     def visit_match_case(self, node: ast.match_case) -> Any:
         if node.guard is not None:
             node.guard = self.truth(node.guard, "the guard of `case`")
@@ -264,6 +273,15 @@ class Rewriter(ast.NodeTransformer):
         node.values = [self.operator("operand", v, _constant(word)) for v in node.values[:-1]] + [
             node.values[-1]
         ]
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        is_text = isinstance(node.left, ast.JoinedStr) or (
+            isinstance(node.left, ast.Constant) and isinstance(node.left.value, str | bytes)
+        )
+        self.generic_visit(node)
+        if is_text and isinstance(node.op, ast.Mod):
+            node.right = self.operator("formatted", node.right)
         return node
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
@@ -300,7 +318,8 @@ class Rewriter(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         function = node.func
         if isinstance(function, ast.Name) and function.id in _FRAME_FUNCTIONS:
-            if self.resolve(function.id) == "global":
+            looks_here = function.id not in ("vars", "dir") or not node.args
+            if self.resolve(function.id) == "global" and looks_here:
                 node.args = [self.visit(a) for a in node.args]
                 node.keywords = [self.visit(k) for k in node.keywords]
                 return node

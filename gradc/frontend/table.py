@@ -29,6 +29,9 @@ def implements(
     """
 
     def register(implementation: Implementation) -> Implementation:
+        if "<locals>" in implementation.__qualname__:
+            # Python names the function in the error of a wrong argument.
+            implementation.__qualname__ = str(getattr(functions[0], "__name__", functions[0]))
         for function in functions:
             if isinstance(function, str):
                 LAZY[function] = implementation

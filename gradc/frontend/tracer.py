@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from gradc.frontend import fence
 from gradc.frontend.array_methods import CANNOT_STORE, ArrayMethods, unary
 from gradc.frontend.location import TracingError
 from gradc.frontend.table import METHODS, TABLE, implementation
@@ -395,4 +396,21 @@ class Tracer(ArrayMethods):
         return f"<traced {self.describe()}>"
 
     def __format__(self, spec: str) -> str:
-        return format(self.known(), spec) if self.python is not None else repr(self)
+        if self.python is None:
+            raise fence.traced_format()
+        return format(self.known(), spec)
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(np.ndarray, name):
+            raise AttributeError(
+                f"a traced {self.describe()} has no {name!r}: it has a shape and a dtype, but no "
+                f"memory and no numbers while tracing. Return it and use .{name} outside"
+            )
+        raise AttributeError(f"{stands_for(self).__name__!r} object has no attribute {name!r}")
+
+
+def stands_for(x: Tracer) -> type:
+    """The type that NumPy code would see."""
+    if x.weak:
+        return {"b": bool, "i": int, "f": float, "c": complex}[x.element.kind]
+    return x.dtype.type if x.is_scalar else np.ndarray

@@ -23,8 +23,9 @@ from gradc.frontend.promotion import (
     typed,
 )  # fmt: skip
 from gradc.frontend.table import TABLE, implements
+from gradc.frontend.text import written
 from gradc.frontend.trace import apply, filled
-from gradc.frontend.tracer import Tracer
+from gradc.frontend.tracer import Tracer, stands_for
 from gradc.ir.opdef import REGISTRY
 from gradc.ir.types import c128, f64, from_numpy, i1, i64
 from gradc.numpy_functions.operators import as_python
@@ -108,11 +109,25 @@ def isinstance_(x: Any, kinds: Any) -> bool:
     return issubclass(stands_for(x), kinds)
 
 
-def stands_for(x: Tracer) -> type:
-    """The type that NumPy code would see."""
-    if x.weak:
-        return {"b": bool, "i": int, "f": float, "c": complex}[x.element.kind]
-    return x.dtype.type if x.is_scalar else np.ndarray
+@implements(type)
+def type_(x: Any, *rest: Any) -> type:
+    """The type that a tracer stands for; classes are made as ever."""
+    return stands_for(x) if isinstance(x, Tracer) and not rest else type(x, *rest)
+
+
+@implements(str)
+def str_(*args: Any, **kwargs: Any) -> str:
+    return str(*map(written, args), **kwargs)
+
+
+@implements(repr)
+def repr_(x: Any) -> str:
+    return repr(written(x))
+
+
+@implements(format)
+def format_(x: Any, *spec: Any) -> str:
+    return format(written(x), *spec)
 
 
 @implements(np.isscalar)

@@ -214,7 +214,7 @@ def stores_array(x):
         (logs_module, r"logging.warning was called.*gradc.disable_compile\(\)", 1),
         (opens, "open was called.*contents as an argument", 1),
         (loads, "np.load was called.*arguments", 1),
-        (formats, "a traced value in an f-string.*format it outside", 1),
+        (formats, "a traced value written into a string.*format it outside", 1),
         (branches, r"`if` on a traced value.*np.where\(condition, a, b\)", 1),
         (loops, "`while` on a traced value.*np.where", 1),
         (chooses, "a conditional expression on a traced value.*np.where", 1),

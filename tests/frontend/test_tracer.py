@@ -115,7 +115,8 @@ def test_argument_names_are_hints(trace, x):
 
 def test_repr_has_no_value(x, n):
     assert repr(x) == "<traced f64[2,3]>"
-    assert f"{x}" == "<traced f64[2,3]>"
+    with pytest.raises(TracingError, match="written into a string"):
+        f"{x}"
     assert f"{n}" == "3" and f"{n:03d}" == "003"
 
 
