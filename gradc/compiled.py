@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import pickle
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType
 from typing import Any
 
 from gradc.engine import Engine
 from gradc.modes import GradientMode, ValueMode
-from gradc.resolve import Resolved, Transform, resolve
+from gradc.resolve import Resolved, Transform, bound_to, resolve
 from gradc.signature import parameter_names
 from gradc.stages import Stages, checked_stage
 from gradc.transforms import checked_argnums, shifted
@@ -40,6 +42,7 @@ class CompiledFunction(Transform):
             "no_rewrite": no_rewrite,
         }  # fmt: skip
         self.function = function
+        self._instance: Any = None
         functools.update_wrapper(self, function, updated=())
         opened = resolve(function)
         names = parameter_names(opened.function)
@@ -127,40 +130,56 @@ class CompiledFunction(Transform):
         """The same function, whose value_and_grad and grad use other argnums."""
         m = self._mode
         mode = GradientMode(checked_argnums(argnums), m.has_aux, m.holomorphic, m.allow_int)
-        copy = self._copy(self._target, mode)
-        copy._options = {**self._options, "argnums": argnums}
-        return copy
+        new = self._copy(self._target, mode)
+        new._options = {**self._options, "argnums": argnums}
+        return new
 
     def _copy(self, target: Resolved, mode: GradientMode) -> CompiledFunction:
-        copy = object.__new__(CompiledFunction)
-        copy.__dict__.update(self.__dict__)
-        copy._setup(target, mode)
-        return copy
+        new = object.__new__(CompiledFunction)
+        new.__dict__.update(self.__dict__)
+        new._setup(target, mode)
+        return new
 
     def explain(self) -> str:
         """How often the function was traced, and why each time."""
         return self._target.engine.explain()
 
     def __get__(self, instance: Any, owner: type | None = None) -> CompiledFunction:
-        if instance is None:
+        first = bound_to(self.function, instance, owner)
+        if first is None:
             return self
         target = self._target
-        return self._copy(
-            Resolved(target.engine, target.function, (*target.args, instance), target.keywords),
+        bound = self._copy(
+            Resolved(target.engine, target.function, (*target.args, first), target.keywords),
             self._mode,
         )
+        bound._instance = first
+        return bound
 
     def resolved(self) -> Resolved:
         return self._target
 
+    def __copy__(self) -> CompiledFunction:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction:
+        """The same function, bound to copies of the objects that it is bound to."""
+        target = self._target
+        if self._plain:
+            return self
+        args, keywords = copy.deepcopy((target.args, target.keywords), memo)
+        return self._copy(Resolved(target.engine, target.function, args, keywords), self._mode)
+
     def __reduce__(self) -> Any:
+        if self._instance is not None:
+            return getattr, (self._instance, self.__name__)
         name = getattr(self, "__qualname__", "")
         found: Any = sys.modules.get(getattr(self, "__module__", ""))
         for part in name.split("."):
             found = getattr(found, part, None)
         if found is self:
             return _by_name, (self.__module__, name)
-        if found is self.function:
+        if found is self.function or not isinstance(self.function, FunctionType):
             return _compiled, (self.function, self._options)
         raise pickle.PicklingError(
             f"a compiled function is pickled by its qualified name, but {self.__module__}.{name} "

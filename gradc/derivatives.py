@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from gradc.engine import Bound
 from gradc.frontend.tracer import Tracer
 from gradc.ir.types import TensorType, to_numpy
 from gradc.modes import PullbackMode, TangentMode, wrt_inputs, wrt_leaves
-from gradc.resolve import Resolved, Transform, function_key, resolve
+from gradc.resolve import Resolved, Transform, bound_to, function_key, resolve
 from gradc.transforms import checked_argnums, grad, know_source, shifted
 
 
@@ -26,13 +28,23 @@ class Jacobian(Transform):
         self.function = function
         self.argnums = argnums
         self.forward = forward
-        self.__name__ = getattr(function, "__name__", type(function).__name__) + "_jacobian"
+        functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         know_source(self)
         r: Resolved = resolve(self.function)
         bound = r.engine.bind(r.function, (*r.args, *args), {**r.keywords, **kwargs})
         return jacobian_of(bound, shifted(self.argnums, len(r.args)), self.forward)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        first = bound_to(self.function, instance, owner)
+        return self if first is None else MethodType(self, first)
+
+    def __reduce__(self) -> Any:
+        return Jacobian, (self.function, self.argnums, self.forward)
+
+    def __repr__(self) -> str:
+        return f"<gradc.jacobian of {self.function!r}>"
 
     def transform_key(self) -> tuple[Any, Any] | None:
         key, alive = function_key(self.function)

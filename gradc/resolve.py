@@ -71,6 +71,16 @@ def function_key(function: Any) -> tuple[Any, Any]:
     return ("object", id(function)), function
 
 
+def bound_to(function: Any, instance: Any, owner: type | None) -> Any:
+    """What is bound as the first argument where a class holds what was made of `function`; None
+    for nothing."""
+    while isinstance(function, Transform):
+        function = getattr(function, "function", None)
+    if isinstance(function, staticmethod):
+        return None
+    return owner if isinstance(function, classmethod) else instance
+
+
 def resolve(function: Any) -> Resolved:
     """Open methods, partials, callable objects, lru_cache and Numba wrappers.
 
@@ -90,7 +100,7 @@ def resolve(function: Any) -> Resolved:
         inner = resolve(function.func)
         args, keywords = (*inner.args, *function.args), {**inner.keywords, **function.keywords}
         return Resolved(inner.engine, inner.function, args, keywords)
-    if kind is staticmethod:
+    if kind in (staticmethod, classmethod):
         return resolve(function.__func__)
     plain = plain_function(function)
     if plain is not None:

@@ -23,7 +23,6 @@ from gradc.ir.types import TensorType
 from gradc.passes.stabilize import stabilize
 from gradc.signature import Call, Leaf
 
-
 # Results that only one caller can use, and those of which each caller gets a copy.
 _RUN_ONCE = (Iterator, AsyncIterator, Awaitable, io.IOBase)
 _CHANGEABLE = (set, bytearray)

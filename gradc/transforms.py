@@ -9,7 +9,7 @@ from typing import Any
 
 from gradc.frontend import control
 from gradc.modes import GradientMode
-from gradc.resolve import Resolved, Transform, function_key, resolve
+from gradc.resolve import Resolved, Transform, bound_to, function_key, resolve
 
 
 def checked_argnums(argnums: int | Sequence[int]) -> int | tuple[int, ...]:
@@ -59,7 +59,11 @@ class Differentiated(Transform):
         return dispatcher(r.function, args, kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
+        first = bound_to(self.function, instance, owner)
+        return self if first is None else MethodType(self, first)
+
+    def __reduce__(self) -> Any:
+        return Differentiated, (self.function, self.mode)
 
     def transform_key(self) -> tuple[Any, Any] | None:
         key, alive = function_key(self.function)
