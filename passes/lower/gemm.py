@@ -12,16 +12,20 @@ from math import prod
 from typing import Any
 
 from gradc.ir.builder import Builder
-from gradc.ir.core import Value
+from gradc.ir.core import TypedNumber, Value
 from gradc.ir.ops import scf
 from gradc.ir.ops.contract import free_axes
-from gradc.ir.ops.kernel import ContractKernel
+from gradc.ir.ops.kernel import ContractKernel, Number
 from gradc.ir.ops.memref import reinterpret_cast, row_major
-from gradc.ir.types import i1
+from gradc.ir.types import i1, index
 from gradc.passes.lower.access import Array, index_constant, load, store
 from gradc.passes.lower.arithmetic import Arithmetic
 from gradc.passes.lower.scalars import ScalarBuilder
 from gradc.passes.lower.tree import Kernel
+
+# Multiply-adds of one job of a large product, and the most jobs.
+BLOCK_WORK = 12_000_000
+MOST_BLOCKS = 16
 
 Over = Callable[[Builder, Sequence[Any], Callable[[Builder, list[Value]], None]], None]
 
@@ -204,11 +208,44 @@ class ContractEmitter:
         if result.strides[1] != 1:
             # The result's rows are contiguous the other way round: compute its transpose.
             a, c, result = c.transposed(), a.transposed(), result.transposed()
-        indices = [*a.indices, *c.indices, *result.indices]
-        b.kernel_gemm_call(
-            a.cast(b), c.cast(b), result.cast(b), *indices,
-            batch=(len(a.indices), len(c.indices), len(result.indices)), alpha=1.0, beta=beta,
-        )  # fmt: skip
+        if ivs:
+            multiply(b, a, c, result, beta)
+        else:
+            self.split(b, a, c, result, beta)
+
+    def split(self, b: Builder, a: _Matrix, c: _Matrix, result: _Matrix, beta: float) -> None:
+        """One product in jobs over blocks of rows or columns of the result.
+
+        BLAS computes each block on one thread. Its own threads wait for each other while they work,
+        which costs a time slice for each step on a machine that is busy; these jobs do not. Their
+        number follows from the sizes, so that results do not depend on the number of threads.
+        """
+        (m, n), k = result.sizes, a.sizes[1]
+        wanted = max(1, min(MOST_BLOCKS, m * n * k // BLOCK_WORK))
+        rows = m > n
+        long = m if rows else n
+        blocks = next(count for count in range(wanted, 0, -1) if long % count == 0)
+        work = max(1, m * n * k // (4 * blocks))
+
+        def body(inner: Builder, block: Value) -> None:
+            inner.location = b.location
+            left = a.block(0, blocks, block) if rows else a
+            right = c if rows else c.block(1, blocks, block)
+            out = result.block(0 if rows else 1, blocks, block)
+            multiply(inner, left, right, out, beta)
+
+        count: Value = b.create(Number, (), {"value": TypedNumber(blocks, index)})
+        zero, one = index_constant(b, 0), index_constant(b, 1)
+        scf.parallel(b, [zero], [count], [one], body, {"gradc.work": work})
+
+
+def multiply(b: Builder, a: _Matrix, c: _Matrix, result: _Matrix, beta: float) -> None:
+    """The BLAS call."""
+    indices = [*a.indices, *c.indices, *result.indices]
+    b.kernel_gemm_call(
+        a.cast(b), c.cast(b), result.cast(b), *indices,
+        batch=(len(a.indices), len(c.indices), len(result.indices)), alpha=1.0, beta=beta,
+    )  # fmt: skip
 
 
 class _Matrix:
@@ -225,6 +262,13 @@ class _Matrix:
 
     def transposed(self) -> _Matrix:
         return _Matrix(self.buffer, self.lead, self.sizes[::-1], self.strides[::-1], self.indices)
+
+    def block(self, axis: int, count: int, index: Value) -> _Matrix:
+        """One of `count` equal blocks along a matrix axis."""
+        sizes = list(self.sizes)
+        sizes[axis] //= count
+        lead = [*self.lead, (count, sizes[axis] * self.strides[axis])]
+        return _Matrix(self.buffer, lead, tuple(sizes), self.strides, [*self.indices, index])
 
     def cast(self, b: Builder) -> Value:
         shape = (*(n for n, _ in self.lead), *self.sizes)
