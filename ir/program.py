@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradc.ir.core import UNKNOWN, Location
+from gradc.ir.diagnostic import IRError
 from gradc.ir.types import Dim, ScalarType, Size, to_numpy
 
 # The error record: an int64 vector that native code fills. Offsets in elements.
@@ -22,6 +23,12 @@ RECORD_POLL = 9  # the clock of looks at signals: a countdown and three words mo
 RECORD_THREAD = 13  # Python's thread state while native code runs without the GIL; pthread_self()
 RECORD_SIZES = 15  # from here: sizes born at run time, in the order of NativeModule.sizes
 
+NO_RANK = 2**63 - 1  # of a record: no job failed
+
+# Offsets in CPython's PyObject and NumPy's PyArrayObject, 64 bit: native code reads the arrays that
+# it is given. The runtime compares them with those of this process.
+ARRAY_TYPE, ARRAY_DATA, ARRAY_RANK, ARRAY_SIZES, ARRAY_DTYPE, ARRAY_FLAGS = 8, 16, 24, 32, 56, 64
+
 # What a native entry returns.
 STATUS_DONE = 0
 STATUS_FAILED = 1  # a check failed: see the record
@@ -31,18 +38,28 @@ STATUS_INTERRUPTED = 3  # a signal handler raised: the entry answers with that e
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """An input or output array. `largest`: its largest shape, where sizes are known at run time."""
+    """An input or output array.
+
+    largest:  its largest shape, where sizes are known at run time
+    location: the user's line that the array comes from, for errors
+    """
 
     shape: tuple[Size, ...]
     dtype: ScalarType
     largest: tuple[int, ...] | None = None
+    location: Location = field(default=UNKNOWN, compare=False)
 
     @property
     def allocated(self) -> tuple[int, ...]:
-        """The static shape that memory is set aside for."""
+        """The static shape that memory is set aside for; IRError where a size has no bound."""
         found = self.shape if self.largest is None else self.largest
         if any(isinstance(n, Dim) for n in found):
-            raise ValueError(f"the sizes {self.shape} are unknown: expected their largest values")
+            shown = ", ".join(str(n) for n in found)
+            raise IRError(
+                f"expected an array whose sizes have upper bounds, got {self.dtype.name}[{shown}]: "
+                "the sizes in the program's outputs need their largest values",
+                location=self.location,
+            )
         return found  # type: ignore[return-value]
 
     @property
@@ -104,4 +121,3 @@ class Program:
     steps: tuple[Step, ...]
     arena_bytes: int
     name: str = ""
-    notes: dict[str, Any] = field(default_factory=dict, compare=False)

@@ -14,13 +14,16 @@ from typing import Any
 
 from gradc.ir.builder import Builder
 from gradc.ir.core import Operation, Value
+from gradc.ir.opdef import Contract
+from gradc.ir.ops.blas import BLAS_LETTERS
+from gradc.ir.ops.choose import Select
 from gradc.ir.ops.contract import free_axes
+from gradc.ir.ops.contract_kernel import ContractKernel, Einsum
 from gradc.ir.ops.creation import constant_value
+from gradc.ir.ops.elementwise import Add
 from gradc.ir.ops.func import FuncOp
-from gradc.ir.ops.kernel import ContractKernel, Einsum
-from gradc.ir.types import c64, c128, f32, f64
+from gradc.ir.ops.shape import Broadcast, Transpose
 
-BLAS_DTYPES = (f32, f64, c64, c128)
 # Multiply-adds for each batch index under which a call costs more than a nest.
 SMALLEST_BLAS = 4096
 
@@ -29,16 +32,16 @@ def normalize_contractions(function: FuncOp) -> None:
     """Replace every dot_general of the function's body by a kernel operation."""
     block = function.body
     for op in list(block.ops):
-        if getattr(op, "lowering", "") == "contract":
+        if isinstance(op, Contract):
             replace(op)
     for op in list(block.ops):
-        if op.name == "kernel.contract":
+        if isinstance(op, ContractKernel):
             fold_result_mask(op)
     for op in list(block.ops):
-        if op.name == "kernel.contract":
+        if isinstance(op, ContractKernel):
             fold_result_transpose(op)
     for op in list(block.ops):
-        if op.name == "nd.add":
+        if isinstance(op, Add):
             fold_addition(op)
 
 
@@ -70,7 +73,7 @@ def replace(op: Operation) -> None:
 
 
 def _is_nest(dtype: Any, left: list[Any], right: list[Any], depth: list[Any]) -> bool:
-    if dtype not in BLAS_DTYPES:
+    if dtype not in BLAS_LETTERS:
         return True
     sizes = [*left, *right, *depth]
     if any(type(n) is not int for n in sizes):
@@ -149,7 +152,7 @@ class Matrix:
 
     def below_transpose(self) -> Matrix | None:
         op = self.value.defining_op
-        if op is None or op.name != "nd.transpose":
+        if not isinstance(op, Transpose):
             return None
         perm = op.attributes["perm"]
         roles = [tuple(perm[a] for a in r) for r in (self.contract, self.batch, self.free)]
@@ -170,10 +173,10 @@ class Matrix:
 def masked_parts(value: Value) -> tuple[Value, tuple[int, ...], Value] | None:
     """(array, axes, mask) when `value` is the array where a mask over some axes holds, else 0."""
     op = value.defining_op
-    if op is None or op.name != "nd.select" or constant_value(op.operands[2]) != 0:
+    if not isinstance(op, Select) or constant_value(op.operands[2]) != 0:
         return None
     condition = op.operands[0].defining_op
-    if condition is None or condition.name != "nd.broadcast":
+    if not isinstance(condition, Broadcast):
         return None
     axes = condition.attributes["dims"]
     return (op.operands[1], axes, condition.operands[0]) if axes else None
@@ -194,7 +197,7 @@ def is_strided_matrix(shape: Any, rows: Any, columns: Any) -> bool:
 def fold_result_mask(op: Operation) -> None:
     """kernel.contract used only under a mask over some of its axes applies the mask itself."""
     users = list(op.result.users)
-    if len(users) != 1 or op.result.num_uses != 1 or users[0].name != "nd.select":
+    if len(users) != 1 or op.result.num_uses != 1 or not isinstance(users[0], Select):
         return
     parts = masked_parts(users[0].result)
     if parts is None or parts[0] is not op.result:
@@ -212,7 +215,7 @@ def fold_result_mask(op: Operation) -> None:
 def fold_result_transpose(op: Operation) -> None:
     """kernel.contract followed only by a transpose writes its result transposed."""
     users = list(op.result.users)
-    if len(users) != 1 or users[0].name != "nd.transpose":
+    if len(users) != 1 or not isinstance(users[0], Transpose):
         return
     transpose = users[0]
     perm = tuple(op.attributes["perm"][p] for p in transpose.attributes["perm"])
@@ -243,7 +246,7 @@ def fold_addition(op: Operation) -> None:
         return
     for value in (first, second):
         producer = value.defining_op
-        if producer is None or producer.name != "kernel.contract" or value.num_uses != 1:
+        if not isinstance(producer, ContractKernel) or value.num_uses != 1:
             return
         if producer.attributes.get("accumulate"):
             return

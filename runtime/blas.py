@@ -9,9 +9,10 @@ import ctypes
 import importlib
 from typing import Any
 
+from gradc.ir.ops.blas import BLAS_LETTERS
 from gradc.runtime import compile
 
-ROUTINES = tuple(f"{letter}{stem}" for stem in ("gemm", "gemv") for letter in "sdcz")
+ROUTINES = tuple(f"{letter}{stem}" for stem in ("gemm", "gemv") for letter in BLAS_LETTERS.values())
 PREFIXES = ("scipy_", "")
 CALLBACK = "openblas_set_threads_callback_function"
 

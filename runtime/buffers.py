@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 
 from gradc.ir.diagnostic import GradcError
-from gradc.ir.program import RECORD_SIZES, ArraySpec
+from gradc.ir.program import (
+    ARRAY_DATA,
+    ARRAY_DTYPE,
+    ARRAY_FLAGS,
+    ARRAY_RANK,
+    ARRAY_SIZES,
+    ARRAY_TYPE,
+    RECORD_SIZES,
+    ArraySpec,
+)
 from gradc.ir.types import from_numpy
 
 
@@ -27,21 +36,20 @@ def check_layout() -> None:
     differ."""
     sample = np.zeros((3, 5), np.float32)
     offsets = {
-        8: id(np.ndarray),  # the object's type
-        16: sample.ctypes.data,
-        32: None,  # address of the sizes
-        56: id(sample.dtype),
+        ARRAY_TYPE: id(np.ndarray),
+        ARRAY_DATA: sample.ctypes.data,
+        ARRAY_DTYPE: id(sample.dtype),
     }
     base = id(sample)
     for offset, wanted in offsets.items():
-        if wanted is not None and ctypes.c_size_t.from_address(base + offset).value != wanted:
+        if ctypes.c_size_t.from_address(base + offset).value != wanted:
             raise LayoutError(
                 f"unexpected field at offset {offset} of an ndarray: use standard builds"
             )
-    rank = ctypes.c_int.from_address(base + 24).value
-    sizes = ctypes.c_size_t.from_address(base + 32).value
+    rank = ctypes.c_int.from_address(base + ARRAY_RANK).value
+    sizes = ctypes.c_size_t.from_address(base + ARRAY_SIZES).value
     shape = tuple((ctypes.c_ssize_t * 2).from_address(sizes)) if rank == 2 else ()
-    flags = ctypes.c_int.from_address(base + 64).value
+    flags = ctypes.c_int.from_address(base + ARRAY_FLAGS).value
     if shape != sample.shape or flags & 0x101 != 0x101:
         raise LayoutError("unexpected sizes or flags in an ndarray: use standard builds")
 

@@ -15,11 +15,10 @@ from __future__ import annotations
 
 import time
 
-from gradc.ir.program import RECORD_POLL, RECORD_RANK
 from gradc.runtime.pool_blas import BLAS_JOBS
+from gradc.runtime.pool_launch import LAUNCH
 from gradc.runtime.pool_signals import POLL
 from gradc.runtime.pool_state import (
-    BLAS_GET,
     BLAS_MUTEX,
     BLAS_SET,
     CONDITION,
@@ -27,10 +26,8 @@ from gradc.runtime.pool_state import (
     DONE,
     EXTRA,
     FUNCTION,
-    INTERRUPTED,
     LIMIT,
     MUTEX,
-    NO_RANK,
     OWNER,
     READY,
     SLEEP_AFTER,
@@ -298,90 +295,6 @@ wait:
 out:
   call void @gradc_release()
   ret void
-}}
-"""
-
-# The status of a launch from the record: done, failed, or interrupted (a Python exception is set).
-LAUNCH = f"""
-define internal i32 @gradc_outcome(ptr %record) {{
-  %rank.p = getelementptr i64, ptr %record, i64 {RECORD_RANK}
-  %rank = load atomic i64, ptr %rank.p monotonic, align 8
-  %done = icmp eq i64 %rank, {NO_RANK}
-  %stopped = icmp eq i64 %rank, {INTERRUPTED}
-  %bad = select i1 %stopped, i32 3, i32 1
-  %status = select i1 %done, i32 0, i32 %bad
-  ret i32 %status
-}}
-
-define i32 @gradc_launch(ptr %job, ptr %context, i64 %jobs, ptr %record, i32 %blas) {{
-entry:
-  %clock = getelementptr i64, ptr %record, i64 {RECORD_POLL}
-  {at("ready.p", READY)}
-  %ready = load atomic i64, ptr %ready.p acquire, align 8
-  %some = icmp sgt i64 %ready, 0
-  %many = icmp sgt i64 %jobs, 1
-  %worth = and i1 %some, %many
-  br i1 %worth, label %claim, label %alone
-claim:
-  %won = call i1 @gradc_claim()
-  br i1 %won, label %own, label %alone
-own:
-  {at("get.p", BLAS_GET)}
-  {at("set.p", BLAS_SET)}
-  %set = load ptr, ptr %set.p
-  %has = icmp ne ptr %set, null
-  %uses = icmp ne i32 %blas, 0
-  %single = and i1 %has, %uses
-  br i1 %single, label %narrow, label %offer
-narrow:
-  ; Jobs call BLAS one thread each. Changing its number of threads moves its work space.
-  {at("narrow.m", BLAS_MUTEX)}
-  %n1 = call i32 @pthread_mutex_lock(ptr %narrow.m)
-  %get = load ptr, ptr %get.p
-  %before = call i32 %get()
-  call void %set(i32 1)
-  %n2 = call i32 @pthread_mutex_unlock(ptr %narrow.m)
-  br label %offer
-offer:
-  %threads = phi i32 [ 0, %own ], [ %before, %narrow ]
-  call void @gradc_publish(ptr %job, ptr %context, i64 0, i64 %jobs, i64 0)
-  br label %work
-work:
-  %worked = call i1 @gradc_one_job()
-  br i1 %worked, label %look, label %wait
-look:
-  %polled.1 = call i32 @gradc_poll(ptr %record, ptr %clock)
-  br label %work
-wait:
-  call void @gradc_await(i64 %jobs)
-  br i1 %single, label %widen, label %finish
-widen:
-  {at("widen.m", BLAS_MUTEX)}
-  %w1 = call i32 @pthread_mutex_lock(ptr %widen.m)
-  call void %set(i32 %threads)
-  %w2 = call i32 @pthread_mutex_unlock(ptr %widen.m)
-  br label %finish
-finish:
-  call void @gradc_release()
-  %status = call i32 @gradc_outcome(ptr %record)
-  ret i32 %status
-alone:
-  br label %head
-head:
-  %k = phi i64 [ 0, %alone ], [ %k1, %next ]
-  %so.far = call i32 @gradc_outcome(ptr %record)
-  %good = icmp eq i32 %so.far, 0
-  %more = icmp slt i64 %k, %jobs
-  %go = and i1 %good, %more
-  br i1 %go, label %next, label %out
-next:
-  %k32 = trunc i64 %k to i32
-  %ignored = call i32 %job(i32 %k32, ptr %context, i32 0)
-  %polled.2 = call i32 @gradc_poll(ptr %record, ptr %clock)
-  %k1 = add i64 %k, 1
-  br label %head
-out:
-  ret i32 %so.far
 }}
 """
 

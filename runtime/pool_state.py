@@ -12,7 +12,6 @@ BLAS_MUTEX = 96  # OpenBLAS's threads share work space: one of its parallel call
 WORDS = 112
 
 SLEEP_AFTER = 200_000  # nanoseconds without work
-NO_RANK = 2**63 - 1
 INTERRUPTED = -2  # a rank below every job's
 
 

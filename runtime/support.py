@@ -5,19 +5,27 @@ It is LLVM text, compiled and cached as programs are, and provided to them as sy
 
 from __future__ import annotations
 
-from gradc.ir.program import RECORD_LOCK, RECORD_RANK, RECORD_SITE, RECORD_VALUES
+from gradc.ir.program import (
+    ARRAY_DTYPE,
+    ARRAY_FLAGS,
+    ARRAY_RANK,
+    ARRAY_SIZES,
+    ARRAY_TYPE,
+    RECORD_LOCK,
+    RECORD_RANK,
+    RECORD_SITE,
+    RECORD_VALUES,
+)
 from gradc.runtime import blas, compile, threads
 
-# Offsets in CPython's PyObject and NumPy's PyArrayObject, 64 bit; buffers.py checks them at import.
-TYPE, DATA, RANK, DIMENSIONS, DESCRIPTOR, FLAGS = 8, 16, 24, 32, 56, 64
-C_CONTIGUOUS_ALIGNED = 0x0101
+C_CONTIGUOUS_ALIGNED = 0x0101  # of the flags of an array
 
 CHECK_ARGUMENTS = f"""
 ; 0 when all arguments are as wanted, else 1 + the position of one that is not.
 ; wanted: count, then for each: address of the dtype object, rank, sizes...
 define i64 @gradc_check_arguments(ptr %args, ptr %wanted, ptr %like) {{
 entry:
-  %typeslot = getelementptr i8, ptr %like, i64 {TYPE}
+  %typeslot = getelementptr i8, ptr %like, i64 {ARRAY_TYPE}
   %type = load ptr, ptr %typeslot
   %count = load i64, ptr %wanted
   %first = getelementptr i64, ptr %wanted, i64 1
@@ -30,20 +38,20 @@ head:
 one:
   %slot = getelementptr ptr, ptr %args, i64 %k
   %object = load ptr, ptr %slot
-  %own.t = getelementptr i8, ptr %object, i64 {TYPE}
+  %own.t = getelementptr i8, ptr %object, i64 {ARRAY_TYPE}
   %own = load ptr, ptr %own.t
   %same = icmp eq ptr %own, %type
   br i1 %same, label %array, label %bad
 array:
-  %dtype.p = getelementptr i8, ptr %object, i64 {DESCRIPTOR}
+  %dtype.p = getelementptr i8, ptr %object, i64 {ARRAY_DTYPE}
   %dtype = load ptr, ptr %dtype.p
   %dtype.w = load ptr, ptr %spec
   %c1 = icmp eq ptr %dtype, %dtype.w
-  %flags.p = getelementptr i8, ptr %object, i64 {FLAGS}
+  %flags.p = getelementptr i8, ptr %object, i64 {ARRAY_FLAGS}
   %flags = load i32, ptr %flags.p
   %set = and i32 %flags, {C_CONTIGUOUS_ALIGNED}
   %c2 = icmp eq i32 %set, {C_CONTIGUOUS_ALIGNED}
-  %rank.p = getelementptr i8, ptr %object, i64 {RANK}
+  %rank.p = getelementptr i8, ptr %object, i64 {ARRAY_RANK}
   %rank.s = load i32, ptr %rank.p
   %rank = sext i32 %rank.s to i64
   %rank.wp = getelementptr i64, ptr %spec, i64 1
@@ -53,7 +61,7 @@ array:
   %c123 = and i1 %c12, %c3
   br i1 %c123, label %sizes, label %bad
 sizes:
-  %dims.p = getelementptr i8, ptr %object, i64 {DIMENSIONS}
+  %dims.p = getelementptr i8, ptr %object, i64 {ARRAY_SIZES}
   %dims = load ptr, ptr %dims.p
   %dims.w = getelementptr i64, ptr %spec, i64 2
   %dims.end = getelementptr i64, ptr %dims.w, i64 %rank.w

@@ -10,7 +10,10 @@ import numpy as np
 from gradc.ir.diagnostic import TypeRuleError
 from gradc.ir.opdef import NOT_DIFFERENTIABLE, Loop
 from gradc.ir.ops.memref import expect_buffer, expect_indices, strides_of
-from gradc.ir.types import MemRefType, Type, c64, c128, f32, f64
+from gradc.ir.types import MemRefType, ScalarType, Type, c64, c128, f32, f64
+
+# The letter in the names of BLAS's routines for each dtype that it computes with.
+BLAS_LETTERS: dict[ScalarType, str] = {f32: "s", f64: "d", c64: "c", c128: "z"}
 
 
 class GemmCall(Loop, name="kernel.gemm_call"):
@@ -36,7 +39,7 @@ class GemmCall(Loop, name="kernel.gemm_call"):
         shapes = []
         for k, (t, lead) in enumerate(zip((a, b, c), batch, strict=True)):
             buffer = expect_buffer(t, f"operand {k}")
-            if buffer.dtype not in (f32, f64, c64, c128) or buffer.dtype != a.dtype:
+            if buffer.dtype not in BLAS_LETTERS or buffer.dtype != a.dtype:
                 raise TypeRuleError(f"expected matrices of one f32, f64, c64 or c128, got {t}")
             if buffer.rank != lead + 2 or not all(type(n) is int for n in buffer.shape):
                 raise TypeRuleError(f"expected {lead} + 2 static axes in operand {k}, got {t}")

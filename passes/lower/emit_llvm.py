@@ -19,6 +19,7 @@ from gradc.ir.diagnostic import IRError
 from gradc.ir.ops import kernel
 from gradc.ir.ops.func import FuncOp
 from gradc.ir.program import (
+    NO_RANK,
     RECORD_RANK,
     RECORD_THREAD,
     STATUS_ARGUMENT,
@@ -36,7 +37,6 @@ from gradc.passes.lower import (
 )
 from gradc.passes.lower.llvm_function import FunctionEmitter, emits
 from gradc.passes.lower.llvm_module import ModuleEmitter
-from gradc.passes.lower.llvm_parallel import NO_RANK
 
 LOADED = (
     llvm_control,

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from gradc.ir.core import Value
 from gradc.ir.ops import scf, status
 from gradc.ir.program import RECORD_SIZES, ErrorSite
 from gradc.ir.types import f64
 from gradc.passes.lower.llvm_function import FunctionEmitter, emits
-from gradc.passes.lower.llvm_loops import LIKELY, component_kinds, components
-
-
-def _phis(
-    e: FunctionEmitter, values: Sequence[Value], incoming: Sequence[tuple[str, Sequence[Any]]]
-) -> list[str]:
-    """Name `values` and give their phi lines; incoming: (block, components of each value)."""
-    lines = []
-    for k, value in enumerate(values):
-        names = []
-        for part, t in enumerate(component_kinds(value)):
-            name = e.fresh("p")
-            sources = ", ".join(f"[ {sets[k][part]}, %{block} ]" for block, sets in incoming)
-            lines.append(f"  {name} = phi {t} {sources}")
-            names.append(name)
-        e.values[value] = tuple(names)
-    return lines
+from gradc.passes.lower.llvm_loops import LIKELY, carried_names, carried_phis, components
 
 
 @emits(scf.If)
@@ -48,7 +30,7 @@ def _if(e: FunctionEmitter, op: Any) -> None:
         incoming.append((e.block, components(e, block.terminator.operands)))
         e.jump(done)
     e.start(done)
-    e.lines += _phis(e, op.results, incoming)
+    e.lines += carried_phis(op.results, carried_names(e, op.results), incoming)
 
 
 # ------------------------------------------------------------------------------- checks and numbers

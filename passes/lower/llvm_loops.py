@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradc.ir.core import Operation, Value
@@ -14,6 +14,7 @@ from gradc.passes.lower.llvm_module import component_types
 
 WATCHED_DEPTH = 1  # loops nested this deep look for signals
 BLOCK = 1 << 16  # iterations of an innermost loop between two looks
+Components = tuple[str, ...]  # the LLVM operands of a value
 LIKELY = '!{!"branch_weights", i32 1048575, i32 1}'
 
 
@@ -21,7 +22,7 @@ def component_kinds(value: Value) -> tuple[str, ...]:
     return ("ptr",) if isinstance(value.type, MemRefType) else component_types(value.type)
 
 
-def components(e: FunctionEmitter, values: Sequence[Value]) -> list[tuple[str, ...]]:
+def components(e: FunctionEmitter, values: Sequence[Value]) -> list[Components]:
     return [e.values[v] for v in values]
 
 
@@ -40,8 +41,8 @@ def is_innermost(op: Operation) -> bool:
     return not any(isinstance(inner, loops) for inner in op.walk() if inner is not op)
 
 
-def carried_names(e: FunctionEmitter, values: Sequence[Value]) -> list[tuple[str, ...]]:
-    """Names for loop-carried phis, known before the loop's end is."""
+def carried_names(e: FunctionEmitter, values: Sequence[Value]) -> list[Components]:
+    """Names for phis of `values`, known before what comes in is."""
     named = []
     for value in values:
         e.values[value] = tuple(e.fresh("p") for _ in component_kinds(value))
@@ -51,15 +52,48 @@ def carried_names(e: FunctionEmitter, values: Sequence[Value]) -> list[tuple[str
 
 def carried_phis(
     values: Sequence[Value],
-    named: Sequence[tuple[str, ...]],
-    incoming: Sequence[tuple[str, Sequence[tuple[str, ...]]]],
+    named: Sequence[Components],
+    incoming: Sequence[tuple[str, Sequence[Components]]],
 ) -> list[str]:
+    """The phis; incoming: (block, components of each value)."""
     lines = []
     for k, value in enumerate(values):
         for part, t in enumerate(component_kinds(value)):
             sources = ", ".join(f"[ {sets[k][part]}, %{block} ]" for block, sets in incoming)
             lines.append(f"  {named[k][part]} = phi {t} {sources}")
     return lines
+
+
+def counted_loop(
+    e: FunctionEmitter,
+    lower: str,
+    upper: str,
+    step: str,
+    body: Callable[[str], Sequence[Components]],
+    carried: Sequence[Value] = (),
+    initial: Sequence[Components] = (),
+) -> list[Components]:
+    """A loop over these bounds. body(index) emits an iteration and gives what it yields for the
+    `carried` block arguments, which start as `initial`. Their names, which hold the results."""
+    head, inside, done = e.label("head"), e.label("body"), e.label("done")
+    before = e.block
+    e.jump(head)
+    e.start(head)
+    index, after = e.fresh("i"), e.fresh("i")
+    named = carried_names(e, carried)
+    at = len(e.lines)
+    e.branch(e.assign(f"icmp slt i64 {index}, {upper}"), inside, done)
+    e.start(inside)
+    e.enter()
+    yielded = body(index)
+    e.leave()
+    e.line(f"{after} = add nsw i64 {index}, {step}")
+    phis = [f"  {index} = phi i64 [ {lower}, %{before} ], [ {after}, %{e.block} ]"]
+    phis += carried_phis(carried, named, [(before, initial), (e.block, yielded)])
+    e.lines[at:at] = phis
+    e.jump(head)
+    e.start(done)
+    return named
 
 
 def _literal(*operands: str) -> bool:
@@ -90,35 +124,21 @@ def _loop(
     lower: str,
     upper: str,
     step: str,
-    initial: Sequence[tuple[str, ...]],
+    initial: Sequence[Components],
     poll: bool = False,
-) -> list[tuple[str, ...]]:
+) -> list[Components]:
     """The loop of an scf.for over these bounds; its results."""
-    head, body, done = e.label("head"), e.label("body"), e.label("done")
-    before = e.block
-    e.jump(head)
-    e.start(head)
-    index, after = e.fresh("i"), e.fresh("i")
-    named = carried_names(e, op.body.args[1:])
-    e.values[op.body.args[0]] = (index,)
-    at = len(e.lines)
-    e.branch(e.assign(f"icmp slt i64 {index}, {upper}"), body, done)
-    e.start(body)
-    e.enter()
-    e.depth += 1
-    e.emit_block(op.body)
-    e.depth -= 1
-    e.leave()
-    if poll:
-        count_down(e)
-    e.line(f"{after} = add nsw i64 {index}, {step}")
-    yielded = components(e, op.body.terminator.operands)
-    phis = [f"  {index} = phi i64 [ {lower}, %{before} ], [ {after}, %{e.block} ]"]
-    phis += carried_phis(op.body.args[1:], named, [(before, initial), (e.block, yielded)])
-    e.lines[at:at] = phis
-    e.jump(head)
-    e.start(done)
-    return named
+
+    def body(index: str) -> list[Components]:
+        e.values[op.body.args[0]] = (index,)
+        e.depth += 1
+        e.emit_block(op.body)
+        e.depth -= 1
+        if poll:
+            count_down(e)
+        return components(e, op.body.terminator.operands)
+
+    return counted_loop(e, lower, upper, step, body, op.body.args[1:], initial)
 
 
 def _blocked_loop(
@@ -127,8 +147,8 @@ def _blocked_loop(
     lower: str,
     upper: str,
     step: str,
-    initial: Sequence[tuple[str, ...]],
-) -> list[tuple[str, ...]]:
+    initial: Sequence[Components],
+) -> list[Components]:
     """An innermost loop in blocks of iterations with a look at signals between: LLVM can vectorise
     the loop over a block, which it could not with an exit in it."""
     reach = e.multiply(str(BLOCK), step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,9 +11,9 @@ from gradc.ir.diagnostic import IRError
 from gradc.ir.ops import blas, memref
 from gradc.ir.types import ScalarType
 from gradc.passes.lower.llvm_function import FunctionEmitter, element_type, emits, literal
+from gradc.passes.lower.llvm_loops import Components, counted_loop
 from gradc.passes.lower.llvm_module import component_types, llvm_type
 
-BLAS_LETTER = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
 INT32_MAX = 2**31 - 1
 
 
@@ -99,28 +100,12 @@ def _copy_axes(
     if not left:
         store(e, target, at, load(e, source, at))
         return
-    for index in counted_loop(e, "0", e.integer(left[0]), "1"):
+
+    def body(index: str) -> list[Components]:
         _copy_axes(e, source, target, left[1:], [*at, index])
+        return []
 
-
-def counted_loop(e: FunctionEmitter, lower: str, upper: str, step: str) -> Any:
-    """Yields the index once, inside an emitted loop: `for index in counted_loop(...)` is its
-    body."""
-    head, body, done = e.label("head"), e.label("body"), e.label("done")
-    before = e.block
-    e.jump(head)
-    e.start(head)
-    index, after = e.fresh("i"), e.fresh("i")
-    at = len(e.lines)
-    e.branch(e.assign(f"icmp slt i64 {index}, {upper}"), body, done)
-    e.start(body)
-    e.enter()
-    yield index
-    e.leave()
-    e.line(f"{after} = add nuw nsw i64 {index}, {step}")
-    e.lines.insert(at, f"  {index} = phi i64 [ {lower}, %{before} ], [ {after}, %{e.block} ]")
-    e.jump(head)
-    e.start(done)
+    counted_loop(e, "0", e.integer(left[0]), "1", body)
 
 
 # ---------------------------------------------------------------------------------- library calls
@@ -133,9 +118,13 @@ def _slot(e: FunctionEmitter, type: str, value: str) -> str:
     return place
 
 
-def _int_slot(e: FunctionEmitter, value: int) -> str:
+def _int_slot(e: FunctionEmitter, op: Operation, value: int) -> str:
     if value > INT32_MAX:
-        raise IRError(f"BLAS takes sizes and strides up to {INT32_MAX}, got {value}")
+        raise IRError(
+            f"expected matrices with sizes and strides up to {INT32_MAX}, which is the most that "
+            f"BLAS takes, got {value}: split the matrix product into parts",
+            op,
+        )
     name = e.integer(value)
     short = name if not name.startswith("%") else e.pure(f"trunc i64 {name} to i32")
     return _slot(e, "i32", short)
@@ -151,10 +140,12 @@ def _factor_slot(e: FunctionEmitter, value: complex, dtype: ScalarType) -> str:
     return place
 
 
-def _layout(t: Any, c_only: bool = False) -> tuple[bool, int]:
-    found = blas.matrix_layout(t, c_only)
+def _layout(op: Operation, operand: int) -> tuple[bool, int]:
+    """(is it transposed, the stride of the other axis) of a matrix; the result's is not."""
+    t: Any = op.operands[operand].type
+    found = blas.matrix_layout(t, c_only=operand == 2)
     if found is None:
-        raise IRError(f"{t} has no matrix axis of stride 1")
+        raise IRError(f"expected operand {operand} to have a matrix axis of stride 1, got {t}", op)
     return found
 
 
@@ -167,11 +158,12 @@ def _gemm(e: FunctionEmitter, op: Any) -> None:
     for buffer, lead in zip(buffers, batch, strict=True):
         pointers.append(e.address(buffer, [*left[:lead], "0", "0"]))
         left = left[lead:]
-    a, b, c = (buffer.type for buffer in buffers)
+    a, b = (buffer.type for buffer in buffers[:2])
     (m, k), n = a.shape[-2:], b.shape[-1]
     alpha = _factor_slot(e, complex(op.attributes.get("alpha", 1.0)), a.dtype)
     beta = _factor_slot(e, complex(op.attributes.get("beta", 0.0)), a.dtype)
-    letter = BLAS_LETTER[a.dtype.name]
+    letter = blas.BLAS_LETTERS[a.dtype]
+    size = functools.partial(_int_slot, e, op)
     if n == 1 or m == 1:
         # y = op(M) x: the matrix times a column, or the transposed matrix times a row.
         matrix, vector = (0, 1) if n == 1 else (1, 0)
@@ -181,25 +173,23 @@ def _gemm(e: FunctionEmitter, op: Any) -> None:
             max(1, memref.strides_of(buffers[v].type)[axis])
             for v, axis in ((vector, axis_in), (2, axis_out))
         ]
-        transposed, lead = _layout(t)
+        transposed, lead = _layout(op, matrix)
         # A row-major matrix is the transpose of what Fortran sees; so is B for a row times B.
         flip = not transposed if n == 1 else transposed
         rows, columns = t.shape[-2:] if transposed else t.shape[:-3:-1]
         arguments = [
             _slot(e, "i8", str(ord("T" if flip else "N"))),
-            _int_slot(e, rows), _int_slot(e, columns), alpha, pointers[matrix], _int_slot(e, lead),
-            pointers[vector], _int_slot(e, increments[0]), beta, pointers[2],
-            _int_slot(e, increments[1]),
+            size(rows), size(columns), alpha, pointers[matrix], size(lead), pointers[vector],
+            size(increments[0]), beta, pointers[2], size(increments[1]),
         ]  # fmt: skip
         _call_blas(e, f"{letter}gemv", arguments)
         return
     # Row-major C = A B is column-major C^T = B^T A^T, so the operands change places.
-    (at, lda), (bt, ldb) = _layout(a), _layout(b)
-    _, ldc = _layout(c, c_only=True)
+    (at, lda), (bt, ldb), (_, ldc) = (_layout(op, k) for k in range(3))
     arguments = [
         _slot(e, "i8", str(ord("T" if bt else "N"))), _slot(e, "i8", str(ord("T" if at else "N"))),
-        _int_slot(e, n), _int_slot(e, m), _int_slot(e, k), alpha, pointers[1], _int_slot(e, ldb),
-        pointers[0], _int_slot(e, lda), beta, pointers[2], _int_slot(e, ldc),
+        size(n), size(m), size(k), alpha, pointers[1], size(ldb), pointers[0], size(lda), beta,
+        pointers[2], size(ldc),
     ]  # fmt: skip
     _call_blas(e, f"{letter}gemm", arguments)
 

@@ -12,13 +12,18 @@ from gradc.ir.core import Value, captured_values
 from gradc.ir.ops import blas, scf
 from gradc.ir.program import RECORD_RANK
 from gradc.passes.lower.llvm_function import FunctionEmitter, emits
-from gradc.passes.lower.llvm_loops import clamped, component_kinds, count_down, is_innermost
-from gradc.passes.lower.llvm_memory import counted_loop
+from gradc.passes.lower.llvm_loops import (
+    Components,
+    clamped,
+    component_kinds,
+    count_down,
+    counted_loop,
+    is_innermost,
+)
 
 JOB_OPERATIONS = 8192  # scalar operations that one job should have at least
 MOST_JOBS = 128
 DEFAULT_WORK = 4096  # of one iteration, where the loop does not say
-NO_RANK = 2**63 - 1
 
 
 @emits(scf.Parallel)
@@ -150,7 +155,11 @@ def _nest(
         e.bind(op.body.args, [(name,) for name in at])
         e.emit_block(op.body)
         return
-    for index in counted_loop(e, lowers[depth], uppers[depth], steps[depth]):
+
+    def body(index: str) -> list[Components]:
         _nest(e, op, lowers, uppers, steps, [*at, index])
         if depth == 0 and not is_innermost(op):
             count_down(e)
+        return []
+
+    counted_loop(e, lowers[depth], uppers[depth], steps[depth], body)

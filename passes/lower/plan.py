@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from gradc.ir.core import Operation
+from gradc.ir.core import Location, Operation
 from gradc.ir.ops.func import FuncOp
 from gradc.ir.program import ArraySpec, CallNative, Program
 from gradc.ir.types import Dim, TensorType
@@ -74,8 +74,9 @@ def plan(function: FuncOp) -> Program:
     expand_math(body)
     module = emit(body)
     capacities = lowered.buffers.capacities
-    inputs = tuple(ArraySpec(v.type.shape, v.type.dtype) for v in function.args)
-    outputs = tuple(output_spec(v.type, capacities) for v in function.returned)
+    place = function.location
+    inputs = tuple(ArraySpec(v.type.shape, v.type.dtype, location=place) for v in function.args)
+    outputs = tuple(output_spec(v.type, capacities, place) for v in function.returned)
     constants = tuple(lowered.buffers.constants)
     count = len(inputs) + len(outputs) + len(constants)
     return Program(
@@ -84,8 +85,8 @@ def plan(function: FuncOp) -> Program:
     )  # fmt: skip
 
 
-def output_spec(type: TensorType, capacities: dict[str, int]) -> ArraySpec:
+def output_spec(type: TensorType, capacities: dict[str, int], location: Location) -> ArraySpec:
     if type.is_static:
-        return ArraySpec(type.shape, type.dtype)
+        return ArraySpec(type.shape, type.dtype, location=location)
     largest = tuple(capacities[n.name] if isinstance(n, Dim) else n for n in type.shape)
-    return ArraySpec(type.shape, type.dtype, largest)
+    return ArraySpec(type.shape, type.dtype, largest, location)
