@@ -64,8 +64,8 @@ def jacobian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> 
 
 def hessian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
     """A function that returns the matrix of second derivatives of a scalar function, forward over
-    reverse
-    mode: arrays of shape argument.shape + argument.shape, nested as jacobian(grad(function))."""
+    reverse mode: arrays of shape argument.shape + argument.shape, nested as
+    jacobian(grad(function))."""
     return Jacobian(grad(function, argnums), checked_argnums(argnums), True)
 
 

@@ -68,8 +68,7 @@ def hvp(function: Callable[..., Any], primals: Any, vectors: Any) -> Any:
     """The Hessian of a scalar function times `vectors`: forward over reverse mode.
 
     primals, vectors: tuples with an entry for each argument, then a tuple is returned; or the
-        single
-    argument and its vector.
+        single argument and its vector
     """
     single = not isinstance(primals, tuple | list)
     if single:

@@ -7,6 +7,7 @@ functions.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,16 +21,18 @@ from gradc.passes.forward import pushforward
 from gradc.tracing import Result, ResultTree, Traced
 
 
-class Mode:
+class Mode(ABC):
     """Base of the modes; instances are hashable."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def derive(self, traced: Traced) -> FuncOp:
         """The function to run: inputs of `traced.function`, then the mode's own inputs."""
-        raise NotImplementedError
 
+    @abstractmethod
     def arrange(self, traced: Traced) -> ResultTree:
         """The tree of the derived function's results."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

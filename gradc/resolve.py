@@ -29,16 +29,17 @@ class Resolved:
 class Transform:
     """Base of what gradc makes of functions: each says how it resolves.
 
-    transform_key() -> a hashable that is equal for equal transforms of equal code, and objects to
-    keep alive resolved() -> a Resolved for objects that have their own engine, or None
     """
 
     __slots__ = ()
 
     def transform_key(self) -> tuple[Any, Any] | None:
+        """A hashable that is equal for equal transforms of equal code, and what to keep alive for
+        it; None where it has no key."""
         return None
 
     def resolved(self) -> Resolved | None:
+        """The function that it stands for, where it has an engine of its own; None otherwise."""
         return None
 
 

@@ -1,7 +1,8 @@
 """The NumPy interpreter: the reference meaning of every program.
 
-Each operation runs its own `evaluate`. Operations with regions define `interpret(run, op, arrays)`
-instead, where run(block, arrays) executes a block and returns its terminator's operand values.
+Each operation runs its own `evaluate`. Operations with regions define a method
+`interpret(run, arrays)` instead, where run(block, arrays) executes a block and returns its
+terminator's operand values. Errors name the user's line.
 
 A symbolic size (`Dim`) has the value of the array that was last made or passed in with it: the
 environment maps it to that int, which stands for it in the attributes of operations.
@@ -66,7 +67,12 @@ def run_op(
             if evaluate is None:
                 raise IRError(f"{op.name} has no reference meaning (evaluate)", op)
             found = evaluate(*arrays, **concrete(op.attributes, env))
-    except (GradcError, IndexError, ZeroDivisionError, np.linalg.LinAlgError):
+    except GradcError:
+        raise
+    except (IndexError, ZeroDivisionError, np.linalg.LinAlgError) as error:
+        place = f"\nat {op.location}" if op.location else ""
+        if place and "\nat " not in str(error):  # an operation in a region has named its own
+            raise type(error)(f"{error}{place}") from error
         raise
     except Exception as error:
         raise IRError(f"the interpreter failed in {op.name}: {error}", op) from error

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gradc.frontend.location import TracingError
-from gradc.frontend.promotion import broadcast_shapes, broadcast_to, convert, size_equal
+from gradc.frontend.promotion import broadcast_shapes, broadcast_to, convert, has_tracer, size_equal
 from gradc.frontend.table import TABLE
 from gradc.frontend.trace import active_trace, apply, filled
 from gradc.frontend.tracer import Tracer
@@ -110,7 +110,7 @@ def _part(k: Any) -> Any:
     if isinstance(k, int | np.integer):
         return int(k)
     if isinstance(k, list | tuple):
-        k = TABLE[np.array](k) if _has_tracer(k) else np.asarray(k)
+        k = TABLE[np.array](k) if has_tracer(k) else np.asarray(k)
         if isinstance(k, Tracer):
             return _part(k)
         if not k.size:
@@ -124,10 +124,6 @@ def _part(k: Any) -> Any:
     if hasattr(k, "__index__"):
         return operator.index(k)
     raise IndexError(f"{_NOT_AN_INDEX}: got {type(k).__name__}")
-
-
-def _has_tracer(x: Any) -> bool:
-    return isinstance(x, Tracer) or (isinstance(x, list | tuple) and any(map(_has_tracer, x)))
 
 
 def _axes_taken(part: Any) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import linecache
 import sys
-from types import CodeType, FrameType
+from types import FrameType
 
+from gradc.frontend.codes import when_gone
 from gradc.ir.core import UNKNOWN, Location
 from gradc.ir.diagnostic import GradcError
 
@@ -14,17 +15,24 @@ _SKIPPED = frozenset(("gradc", "numpy", "scipy", "optree", "numba", "functools",
 # Packages of gradc that hold programs written as users write them.
 PROGRAMS = ("gradc.examples", "gradc.benchmarks")
 
-# By id: hashing a code object walks all of its constants. The code is kept so that ids stay unique.
-_IS_USER: dict[int, tuple[CodeType, bool]] = {}
-_LOCATIONS: dict[tuple[int, int], Location] = {}
+# By id, as long as the code lives: hashing a code object walks all of its constants.
+_IS_USER: dict[int, bool] = {}
+_LOCATIONS: dict[int, dict[int, Location]] = {}  # of a code, by instruction
 
 
 def _is_user(frame: FrameType) -> bool:
     code = frame.f_code
     module = frame.f_globals.get("__name__", "")
     found = module.partition(".")[0] not in _SKIPPED or module.startswith(PROGRAMS)
-    _IS_USER[id(code)] = (code, found)
+    if id(code) not in _IS_USER:
+        when_gone(code, _forget, id(code))
+    _IS_USER[id(code)] = found
     return found
+
+
+def _forget(code: int) -> None:
+    _IS_USER.pop(code, None)
+    _LOCATIONS.pop(code, None)
 
 
 def user_location() -> Location:
@@ -32,15 +40,15 @@ def user_location() -> Location:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         known = _IS_USER.get(id(frame.f_code))
-        if known[1] if known is not None else _is_user(frame):
+        if known if known is not None else _is_user(frame):
             break
         frame = frame.f_back
     if frame is None:
         return UNKNOWN
-    key = (id(frame.f_code), frame.f_lasti)
-    location = _LOCATIONS.get(key)
+    known_places = _LOCATIONS.setdefault(id(frame.f_code), {})
+    location = known_places.get(frame.f_lasti)
     if location is None:
-        location = _LOCATIONS[key] = _locate(frame)
+        location = known_places[frame.f_lasti] = _locate(frame)
     return location
 
 

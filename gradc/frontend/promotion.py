@@ -14,7 +14,7 @@ import numpy as np
 
 from gradc.frontend.location import TracingError
 from gradc.frontend.table import TABLE
-from gradc.frontend.trace import active_trace, apply, filled
+from gradc.frontend.trace import active_trace, apply, build, filled
 from gradc.frontend.tracer import Tracer
 from gradc.ir.types import Dim, ScalarType, from_numpy, to_numpy
 
@@ -43,6 +43,11 @@ def operand(x: Any) -> Any:
 
 # A Python bool takes part as a NumPy one.
 _WEAK = {"b": np.dtype(bool), "i": int, "f": float, "c": complex}
+
+
+def has_tracer(x: Any) -> bool:
+    """Is this a tracer, or a list or tuple with one in it?"""
+    return isinstance(x, Tracer) or (isinstance(x, list | tuple) and any(map(has_tracer, x)))
 
 
 def kind_of(x: Any) -> Any:
@@ -136,10 +141,7 @@ def broadcast_to(x: Tracer, shape: Shape) -> Tracer:
     lead = len(shape) - len(own)
     if lead < 0 or any(a != 1 and not size_equal(a, b) for a, b in zip(own, shape[lead:])):
         raise ValueError(f"cannot broadcast an array of shape {own} to shape {tuple(shape)}")
-    keep = [k for k, a in enumerate(own) if size_equal(a, shape[lead + k])]
-    if len(keep) < len(own):
-        x = apply("reshape", x, shape=tuple(own[k] for k in keep))
-    return apply("broadcast", x, shape=tuple(shape), dims=tuple(lead + k for k in keep))
+    return build(lambda b, value: b.broadcast_to(value, shape), x)
 
 
 def cast_number(x: Any, dtype: np.dtype[Any]) -> Any:

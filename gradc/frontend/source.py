@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
@@ -30,7 +31,8 @@ class _File:
     lambdas: dict[int, list[Located]] = field(default_factory=dict)
 
 
-_FILES: dict[tuple[str, int], _File | None] = {}
+_MOST_FILES = 256
+_FILES: OrderedDict[tuple[str, int], _File | None] = OrderedDict()  # the ones met last
 
 
 def locate(code: CodeType, module_globals: dict[str, Any] | None = None) -> Located | None:
@@ -42,7 +44,9 @@ def locate(code: CodeType, module_globals: dict[str, Any] | None = None) -> Loca
     key = (code.co_filename, hash("".join(lines)))
     if key not in _FILES:
         _FILES[key] = _parse("".join(lines), code.co_filename)
-    file = _FILES[key]
+        while len(_FILES) > _MOST_FILES:
+            _FILES.popitem(last=False)
+    file = _FILES.get(key)
     if file is None:
         return None
     if code.co_name == "<lambda>":

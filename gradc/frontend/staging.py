@@ -24,6 +24,7 @@ from collections.abc import Callable
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from gradc.frontend.codes import when_gone
 from gradc.frontend.factory import compiled, is_same_program
 from gradc.frontend.scopes import Scope, comprehension_scope, scope_of, stored_names
 from gradc.frontend.source import Located, locate, mangle
@@ -35,8 +36,9 @@ _FRAME_FUNCTIONS = frozenset(
     ("super", "locals", "globals", "vars", "dir", "eval", "exec", "__import__")
 )
 
-_CODES: dict[int, tuple[CodeType, CodeType | None]] = {}  # id -> (kept alive, rewritten code)
-_STAGED: dict[int, CodeType] = {}  # codes that are themselves results of the rewrite
+# By id, as long as the code lives: hashing a code object walks all of its constants.
+_CODES: dict[int, CodeType | None] = {}  # the rewritten code
+_STAGED: set[int] = set()  # codes that are themselves results of the rewrite
 
 
 def staged(function: FunctionType, operators: Callable[[FunctionType], Any]) -> FunctionType | None:
@@ -68,14 +70,16 @@ def staged(function: FunctionType, operators: Callable[[FunctionType], Any]) -> 
 
 def staged_code(code: CodeType, module_globals: dict[str, Any]) -> CodeType | None:
     """The rewritten code object of a function's code; None without source."""
-    known = _CODES.get(id(code))
-    if known is None:
-        located = locate(code, module_globals)
-        new = _rewrite(located, code) if located is not None else None
-        _CODES[id(code)] = known = (code, new)
-        if new is not None:
-            _remember(new)
-    return known[1]
+    key = id(code)
+    if key in _CODES:
+        return _CODES[key]
+    located = locate(code, module_globals)
+    new = _rewrite(located, code) if located is not None else None
+    if new is not None:
+        _remember(new)
+    _CODES[key] = new
+    when_gone(code, _CODES.pop, key, None)
+    return new
 
 
 def is_staged(function: FunctionType) -> bool:
@@ -84,7 +88,8 @@ def is_staged(function: FunctionType) -> bool:
 
 
 def _remember(code: CodeType) -> None:
-    _STAGED[id(code)] = code
+    _STAGED.add(id(code))
+    when_gone(code, _STAGED.discard, id(code))
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             _remember(constant)

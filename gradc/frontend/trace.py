@@ -190,9 +190,8 @@ class Trace:
     def fresh_size(self) -> str:
         """A name for a size that is known only at run time."""
         if self.parent is not None and self.parent.open:
-            return (
-                self.parent.fresh_size()
-            )  # inner functions are inlined: names are of the outermost
+            # Inner functions are inlined: names are the outermost one's.
+            return self.parent.fresh_size()
         self._sizes += 1
         return f"n{self._sizes - 1}"
 

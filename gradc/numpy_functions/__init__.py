@@ -18,6 +18,7 @@ from gradc.numpy_functions import (  # noqa: F401
     rearranging,
     reductions,
     selection,
+    served,
     shaping,
     special,
     statistics,

@@ -15,6 +15,7 @@ from gradc.frontend.promotion import (
     broadcast_shapes,
     broadcast_to,
     convert,
+    has_tracer,
     is_number,
     operand,
     result_type,
@@ -155,12 +156,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 
 def _index_array(indices: Any) -> Any:
     if isinstance(indices, list | tuple):
-        return TABLE[np.array](indices) if _mentions_tracer(indices) else np.asarray(indices, int)
+        return TABLE[np.array](indices) if has_tracer(indices) else np.asarray(indices, int)
     return indices
-
-
-def _mentions_tracer(x: Any) -> bool:
-    return isinstance(x, Tracer) or (isinstance(x, list | tuple) and any(map(_mentions_tracer, x)))
 
 
 @implements(np.take_along_axis)
