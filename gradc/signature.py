@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from gradc import pytree
+from gradc.frontend.array_classes import own_arithmetic
 from gradc.frontend.capture import is_array_like
 from gradc.frontend.identity import Identity, frozen, identical
 from gradc.frontend.location import TracingError
@@ -97,10 +98,9 @@ def classify(leaf: Any, path: Callable[[], str]) -> tuple[Leaf, Any]:
                 "expected a hashable value; pass a tuple"
             )
         return _static(leaf.value), leaf.value
-    if kind.__module__.startswith("numpy.ma"):
-        raise TracingError(f"{path()} is a masked array: pass its data and its mask as two arrays")
-    if isinstance(leaf, np.matrix):
-        raise TracingError(f"{path()} is an np.matrix: pass np.asarray(matrix), a plain array")
+    refused = own_arithmetic(leaf)
+    if refused is not None:
+        raise TracingError(f"{path()} {refused}")
     if is_array_like(leaf) or hasattr(kind, "__dlpack__"):
         array = np.asarray(leaf) if hasattr(kind, "__array__") else np.from_dlpack(leaf)
         return Leaf("array", TensorType(array.shape, _dtype(array, path)), np.ndarray), array

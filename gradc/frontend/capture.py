@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from gradc.frontend.array_classes import own_arithmetic
 from gradc.frontend.identity import frozen, identical
 from gradc.frontend.location import PROGRAMS, TracingError
 from gradc.frontend.sources import Reader, Source
@@ -143,6 +144,10 @@ class Capture:
             self.reader.check(source, "{v} == {c}", "the same function", c=value)
             return value
         self._remember(value, source)
+        if value is os.environ:  # tests with `in`, loops and lengths cannot be seen
+            self.reader.check(source, "{v} is {c} and {v}._data == {d}", "what it was",
+                              c=value, d=dict(os.environ._data))  # fmt: skip
+            return value
         self.reader.check(source, "{v} is {c}", f"the same {kind.__name__}", c=value)
         if isinstance(value, dict | list):
             # A user's subclass is used as it is: what it holds must stay the same objects.
@@ -159,6 +164,8 @@ class Capture:
 
     def attribute(self, owner: Any, name: str, value: Any) -> Any:
         """What the traced function sees for `owner.name`, whose plain value is `value`."""
+        if value is os.environ:
+            return self.load(value, self.source_of(value))
         found = self.known.get(id(owner))
         if found is None or isinstance(value, Tracer):
             return value
@@ -363,12 +370,9 @@ def _same_items(value: Any, snapshot: Any) -> bool:
 
 
 def _type_of(value: Any, source: Source) -> TensorType:
-    if type(value).__module__.startswith("numpy.ma"):
-        raise TracingError(
-            f"{source.describe()} is a masked array: pass its data and mask as two arrays"
-        )
-    if isinstance(value, np.matrix):
-        raise TracingError(f"{source.describe()} is an np.matrix: use np.asarray(matrix)")
+    refused = own_arithmetic(value)
+    if refused is not None:
+        raise TracingError(f"{source.describe()} {refused}")
     try:
         return type_of(value)
     except TypeError as error:

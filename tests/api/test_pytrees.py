@@ -165,7 +165,7 @@ def test_a_table_is_static_and_its_columns_are_read():
         (np.array(["2020-01-01"], "M8[D]"), r"p\['x'\]\[0\] is an array of dtype datetime64"),
         (np.zeros(2, [("a", float)]), r"p\['x'\]\[0\] is an array of dtype \[\('a'"),
         (np.ma.array([1.0]), r"p\['x'\]\[0\] is a masked array"),
-        (np.longdouble(1), r"p\['x'\]\[0\]: unsupported dtype"),
+        (np.longdouble(1), r"p\['x'\]\[0\] has dtype float128.*astype"),
     ],
 )
 def test_unsupported_leaves_are_named(leaf, message):
