@@ -28,12 +28,6 @@ def storage(dtype: ScalarType) -> ScalarType:
     return _SCALARS[dtype.name[1:]] if dtype.kind == "u" else dtype
 
 
-def as_buffer(array: np.ndarray, dtype: ScalarType) -> np.ndarray:
-    """The array under its storage type: the same memory, other element type."""
-    stored = to_numpy(storage(dtype))
-    return array if array.dtype == stored else array.view(stored)
-
-
 def row_major(shape: Sequence[Any]) -> tuple[Any, ...]:
     """Row-major strides in elements; only the leading size may be a Dim."""
     strides = [1]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import string
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -76,14 +77,17 @@ class PythonEmitter:
     def name(self, value: Value) -> str:
         """The variable of a value, made from its hint when first asked for."""
         if value not in self._names:
-            stem = _identifier(value.hint) if value.hint else _stem(value)
-            chosen, k = stem, 1
-            while chosen in self._used:
-                k += 1
-                chosen = f"{stem}{k}"
-            self._used.add(chosen)
-            self._names[value] = chosen
+            self._names[value] = self.fresh(_identifier(value.hint) if value.hint else _stem(value))
         return self._names[value]
+
+    def fresh(self, stem: str) -> str:
+        """A variable that nothing else uses."""
+        chosen, k = stem, 1
+        while chosen in self._used:
+            k += 1
+            chosen = f"{stem}{k}"
+        self._used.add(chosen)
+        return chosen
 
     def names(self, values: Sequence[Value]) -> list[str]:
         return [self.name(v) for v in values]
@@ -203,31 +207,48 @@ def _size(t: Any) -> int:
     return total
 
 
+def _each(e: PythonEmitter, shape: Sequence[Any], line: Callable[[Sequence[str]], str]) -> None:
+    """One loop an axis around the line for an element: Numba needs seconds to compile an assignment
+    to a slice."""
+    indices = [e.fresh("i") for _ in shape]
+    for name, size in zip(indices, shape, strict=True):
+        e.line(f"for {name} in range({size}):")
+        e.depth += 1
+    e.line(line(indices))
+    e.depth -= len(indices)
+
+
 @statement(memref.Copy)
 def _copy(e: PythonEmitter, op: Operation) -> None:
     source, target = e.names(op.operands)
-    if op.operands[0].type.rank == 0:
-        e.line(f"{target}[()] = {source}[()]")
-    else:
-        e.line(f"{target}[:] = {source}")
+    shape = op.operands[0].type.shape
+    _each(e, shape, lambda i: f"{target}[{_place(i)}] = {source}[{_place(i)}]")
 
 
 @statement(blas.GemmCall)
 def _gemm(e: PythonEmitter, op: Any) -> None:
-    left, matrices = e.names(op.operands[3:]), []
-    for buffer, lead in zip(op.operands[:3], op.attributes.get("batch", (0, 0, 0)), strict=True):
-        chosen, left = left[:lead], left[lead:]
-        matrices.append(e.name(buffer) + (f"[{', '.join(chosen)}]" if chosen else ""))
-    a, b, c = matrices
+    left, at = e.names(op.operands[3:]), []
+    for lead in op.attributes.get("batch", (0, 0, 0)):
+        at.append(left[:lead])
+        left = left[lead:]
+    a, b, c = e.names(op.operands[:3])
+    a, b = (f"{name}[{_place(i)}]" if i else name for name, i in zip((a, b), at))
     kind = NUMPY[op.operands[0].type.dtype.name]
     alpha, beta = op.attributes.get("alpha", 1.0), op.attributes.get("beta", 0.0)
     # np.dot wants matrices that are contiguous one way or the other.
-    text = f"np.dot(np.ascontiguousarray({a}), np.ascontiguousarray({b}))"
-    if alpha != 1:
-        text = f"{kind}({alpha!r}) * {text}"
-    if beta != 0:
-        text += f" + {c}" if beta == 1 else f" + {kind}({beta!r}) * {c}"
-    e.line(f"{c}[:, :] = {text}")
+    product = e.fresh("product")
+    e.line(f"{product} = np.dot(np.ascontiguousarray({a}), np.ascontiguousarray({b}))")
+
+    def element(indices: Sequence[str]) -> str:
+        target = f"{c}[{_place([*at[2], *indices])}]"
+        text = f"{product}[{_place(indices)}]"
+        if alpha != 1:
+            text = f"{kind}({alpha!r}) * {text}"
+        if beta != 0:
+            text += f" + {target}" if beta == 1 else f" + {kind}({beta!r}) * {target}"
+        return f"{target} = {text}"
+
+    _each(e, op.operands[2].type.shape[-2:], element)
 
 
 @statement(scf.For)
@@ -323,8 +344,24 @@ def _check(e: PythonEmitter, op: Any) -> None:
     condition, *values = e.names(op.operands)
     e.line(f"if not {condition}:")
     kind = "np.linalg.LinAlgError" if op["exception"] == "LinAlgError" else op["exception"]
-    arguments = ", ".join([repr(op["message"]), *values])
-    e.line(f"    raise {kind}({arguments})")
+    # Numba formats integers alone: floats are named in the text and follow it.
+    floats = [v.type.is_floating for v in op.operands[1:]]
+    shown = [name if is_float else f"{{{name}}}" for name, is_float in zip(values, floats)]
+    text = _message(op["message"], shown)
+    further = [name for name, is_float in zip(values, floats) if is_float]
+    e.line(f"    raise {kind}({', '.join([text, *further])})")
+
+
+def _message(message: str, shown: Sequence[str]) -> str:
+    """Python's spelling of a message: an f-string where some of `shown` is a name in braces."""
+    is_format = any(text.startswith("{") for text in shown)
+    parts, position = [], 0
+    for literal, place, _, _ in string.Formatter().parse(message):
+        parts.append(literal.replace("{", "{{").replace("}", "}}") if is_format else literal)
+        if place is not None:
+            parts.append(shown[int(place or position)])
+            position += 1
+    return f"{'f' if is_format else ''}{''.join(parts)!r}"
 
 
 @statement(status.SetSize)

@@ -12,7 +12,7 @@ from gradc.ir.builder import Builder
 from gradc.ir.interp import run_function
 from gradc.ir.ops import arith, scf
 from gradc.ir.ops.func import FuncOp
-from gradc.ir.ops.memref import as_buffer, storage
+from gradc.ir.ops.memref import storage
 from gradc.ir.program import ArraySpec, CallNative, Program
 from gradc.ir.types import Dim, MemRefType, ScalarType, from_numpy, i8, index, to_numpy
 from gradc.passes.lower.emit_llvm import emit
@@ -41,7 +41,7 @@ def interpret(body: Body, *arrays: np.ndarray, expand: bool = False) -> np.ndarr
     """The scalar computation on all elements at once, in the interpreter."""
     dtypes = [from_numpy(x.dtype) for x in arrays]
     function, dtype = scalar_function(body, dtypes, expand)
-    buffers = [as_buffer(x, d) for x, d in zip(arrays, dtypes, strict=True)]
+    buffers = [x.view(to_numpy(storage(d))) for x, d in zip(arrays, dtypes, strict=True)]
     (found,) = run_function(function, buffers)
     shape = np.broadcast_shapes(*(x.shape for x in arrays))
     found = np.ascontiguousarray(np.broadcast_to(found, shape))

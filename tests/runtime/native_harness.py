@@ -11,9 +11,9 @@ from gradc.ir.builder import Builder
 from gradc.ir.interp import run_function
 from gradc.ir.ops import arith
 from gradc.ir.ops.func import FuncOp
-from gradc.ir.ops.memref import as_buffer, storage
+from gradc.ir.ops.memref import storage
 from gradc.ir.program import ArraySpec, CallNative, Program
-from gradc.ir.types import Dim, MemRefType, ScalarType, from_numpy, i8, index
+from gradc.ir.types import Dim, MemRefType, ScalarType, from_numpy, i8, index, to_numpy
 from gradc.passes.lower.emit_llvm import emit
 from gradc.passes.lower.emit_python import emit_python
 from gradc.runtime.executor import Executor
@@ -47,13 +47,18 @@ def native(made: FuncOp, arrays: Sequence[Array], outputs: int, arena: int = 0) 
     return Executor(program(made, arrays, outputs, arena))
 
 
+def as_buffer(array: np.ndarray) -> np.ndarray:
+    """The array as loop-level functions see it: the same memory, under its storage type."""
+    return array.view(to_numpy(storage(from_numpy(array.dtype))))
+
+
 def interpreted(
     made: FuncOp, arrays: Sequence[Array], outputs: int, inputs: Sequence[Any], arena: int = 0
 ) -> list[np.ndarray]:
     """The outputs as the interpreter computes them."""
     specs = [ArraySpec(tuple(shape), dtype) for shape, dtype in arrays[len(arrays) - outputs :]]
     made_outputs = [np.zeros(spec.shape, spec.numpy_dtype) for spec in specs]
-    buffers = [as_buffer(x, from_numpy(x.dtype)) for x in (*inputs, *made_outputs)]
+    buffers = [as_buffer(x) for x in (*inputs, *made_outputs)]
     run_function(made, [*buffers, np.zeros(arena, np.int8)])
     return made_outputs
 
@@ -66,27 +71,30 @@ prange = range
 """
 
 
-def python_outputs(
-    made: FuncOp,
-    arrays: Sequence[Array],
-    outputs: int,
-    inputs: Sequence[Any],
-    arena: int = 0,
-    compiled: bool = False,
-) -> list[np.ndarray]:
-    """The outputs as the emitted Python module computes them, plain or compiled by Numba."""
+def python_function(made: FuncOp, compiled: bool = False) -> Callable[..., Any]:
+    """The function of the emitted Python module, plain or compiled by Numba when first called."""
     text = emit_python(made)
     if not compiled:
         text = text.replace(NUMBA_IMPORT, PLAIN).replace("@njit\n", "")
     space: dict[str, Any] = {}
     exec(compile(text, "<emitted>", "exec"), space)
+    return space[made["sym_name"]]
+
+
+def python_outputs(
+    run: Callable[..., Any],
+    arrays: Sequence[Array],
+    outputs: int,
+    inputs: Sequence[Any],
+    arena: int = 0,
+) -> list[np.ndarray]:
+    """The outputs as a function of an emitted Python module computes them."""
     specs = [ArraySpec(tuple(shape), dtype) for shape, dtype in arrays[len(arrays) - outputs :]]
     found = [np.zeros(spec.shape, spec.numpy_dtype) for spec in specs]
-    buffers = [as_buffer(np.ascontiguousarray(x), from_numpy(x.dtype)) for x in inputs]
-    buffers = [b.reshape(x.shape) for b, x in zip(buffers, inputs, strict=True)]
-    buffers += [as_buffer(x, from_numpy(x.dtype)) for x in found]
+    buffers = [as_buffer(np.ascontiguousarray(x).reshape(x.shape)) for x in inputs]
+    buffers += [as_buffer(x) for x in found]
     with np.errstate(all="ignore"):
-        space[made["sym_name"]](*buffers, np.zeros(arena, np.int8))
+        run(*buffers, np.zeros(arena, np.int8))
     return found
 
 
@@ -100,7 +108,8 @@ def both(
     """(interpreted outputs, native outputs)."""
     made = function(arrays, body)
     wanted = interpreted(made, arrays, outputs, inputs, arena)
-    for a, b in zip(wanted, python_outputs(made, arrays, outputs, inputs, arena), strict=True):
+    plain = python_outputs(python_function(made), arrays, outputs, inputs, arena)
+    for a, b in zip(wanted, plain, strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-3 if a.dtype.itemsize < 8 else 1e-9, atol=1e-4)
     return wanted, native(made, arrays, outputs, arena)(*inputs)
 

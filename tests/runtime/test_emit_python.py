@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from native_harness import function, interpreted, ix, python_outputs
+from native_harness import function, interpreted, ix, python_function, python_outputs
 from test_executor import gather
 
 from gradc.ir.ops import arith, memref, scf
@@ -98,7 +98,7 @@ def test_emitted_module_runs(name, compiled):
     made = function(arrays, body, name)
     arena = 64 + 400 * 8
     wanted = interpreted(made, arrays, outputs, inputs, arena)
-    got = python_outputs(made, arrays, outputs, inputs, arena, compiled)
+    got = python_outputs(python_function(made, compiled), arrays, outputs, inputs, arena)
     for a, b in zip(wanted, got, strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_allclose(b, a, rtol=1e-5 if a.dtype == np.float32 else 1e-12)
@@ -128,12 +128,64 @@ def test_the_text_reads_like_numba_code():
 def test_checks_raise(compiled):
     made, arrays = gather(30), [((10,), f64), ((30,), i64), ((30,), f64)]
     x, at = np.arange(10.0), np.arange(30) % 10
-    (got,) = python_outputs(made, arrays, 1, [x, at], compiled=compiled)
+    run = python_function(made, compiled)
+    (got,) = python_outputs(run, arrays, 1, [x, at])
     np.testing.assert_array_equal(got, x[at])
     at[7] = 12
-    with pytest.raises(IndexError, match="is out of bounds") as caught:
-        python_outputs(made, arrays, 1, [x, at], compiled=compiled)
-    assert caught.value.args[1:] == (12, 10)
+    with pytest.raises(IndexError) as caught:
+        python_outputs(run, arrays, 1, [x, at])
+    assert caught.value.args == ("index 12 is out of bounds for axis 0 with size 10",)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "numba"])
+def test_checks_show_braces_and_floats(compiled):
+    """Braces of the message itself, quotes, and a float, which Numba cannot format."""
+
+    def body(b, x, out, _arena):
+        value = b.memref_load(x)
+        good = b.arith_cmpf(value, arith.constant(b, 0.0, f64), predicate=arith.CMPF["ogt"])
+        message = "it's {{{1}}}: pivot {0} is not positive"
+        b.kernel_check(good, value, ix(b, 7), exception="LinAlgError", message=message)
+        b.memref_store(value, out)
+
+    arrays = [((), f64)] * 2
+    run = python_function(function(arrays, body), compiled)
+    assert python_outputs(run, arrays, 1, [np.array(2.5)])[0] == 2.5
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        python_outputs(run, arrays, 1, [np.array(-2.5)])
+    assert caught.value.args == ("it's {7}: pivot v is not positive", -2.5)
+
+
+def test_a_message_without_values():
+    def body(b, x, out, _arena):
+        zero = arith.constant(b, 0, i64)
+        good = b.arith_cmpi(b.memref_load(x), zero, predicate=CMPI["sgt"])
+        b.kernel_check(good, exception="ValueError", message="a {{set}}")
+        b.memref_copy(x, out)
+
+    arrays = [((), i64)] * 2
+    text = emit_python(function(arrays, body))
+    assert "raise ValueError('a {set}')" in text
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "numba"])
+def test_batched_products(compiled):
+    """Matrices that indices select, with both factors."""
+    arrays = [((2, 3, 4), f32), ((4, 5), f32), ((3, 2, 3, 5), f32)]
+
+    def body(b, x, y, out, _arena):
+        for n in (0, 1):
+            at = [ix(b, n), ix(b, n + 1), ix(b, n)]
+            b.kernel_gemm_call(x, y, out, *at, batch=(1, 0, 2))
+            b.kernel_gemm_call(x, y, out, *at, batch=(1, 0, 2), alpha=2.0, beta=-0.5)
+
+    x, y = RNG.standard_normal((2, 3, 4)).astype("f4"), RNG.standard_normal((4, 5)).astype("f4")
+    run = python_function(function(arrays, body), compiled)
+    (got,) = python_outputs(run, arrays, 1, [x, y])
+    wanted = np.zeros((3, 2, 3, 5), "f4")
+    for n in (0, 1):
+        wanted[n + 1, n] = 1.5 * (x[n] @ y)
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_fma_rounds_once():
