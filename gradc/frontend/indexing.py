@@ -205,13 +205,10 @@ def _integers(k: Any, n: Any, axis: int) -> Any:
     return np.where(k < 0, k + n, k)
 
 
-_NEVER_NEGATIVE = ("nd.iota", "nd.nonzero", "nd.argmax", "nd.argmin")
-
-
 def non_negative(k: Tracer, n: Any, size: Tracer | None = None) -> Tracer:
     """Traced indices with n added where they are negative."""
     op = active_trace().value(k).defining_op
-    if k.element.kind == "u" or (op is not None and op.name in _NEVER_NEGATIVE):
+    if k.element.kind == "u" or getattr(op, "never_negative", False):
         return convert(k, i64)
     k = convert(k, i64)
     if isinstance(n, Dim):

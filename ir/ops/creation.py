@@ -66,6 +66,7 @@ def constant_value(value: Any) -> bool | int | float | complex | None:
 class Iota(Creation, name="nd.iota"):
     """Element i along axis `axis` is i; `type` is the result's type (numbers only)."""
 
+    never_negative = True
     vjp = NOT_DIFFERENTIABLE
 
     def infer(*, axis: int, type: TensorType) -> TensorType:
