@@ -64,8 +64,8 @@ class CompiledFunction(Transform):
         self._value = engine.dispatcher(ValueMode())
         argnums = shifted(mode.argnums, shift)
         options = (mode.has_aux, mode.holomorphic, mode.allow_int)
-        self._both = engine.dispatcher(GradientMode(argnums, *options, True))
-        self._gradient = engine.dispatcher(GradientMode(argnums, *options, False))
+        self._both = engine.dispatcher(GradientMode(argnums, *options, True, bound=shift))
+        self._gradient = engine.dispatcher(GradientMode(argnums, *options, False, bound=shift))
         self._plain = not target.args and not target.keywords
 
     def _all(self, args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

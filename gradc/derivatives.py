@@ -14,7 +14,7 @@ from gradc import pytree
 from gradc.engine import Bound
 from gradc.frontend.tracer import Tracer
 from gradc.ir.types import TensorType, to_numpy
-from gradc.modes import PullbackMode, TangentMode, wrt_inputs, wrt_leaves
+from gradc.modes import PullbackMode, TangentMode, check_argnums, wrt_inputs, wrt_leaves
 from gradc.resolve import Resolved, Transform, bound_to, function_key, resolve
 from gradc.transforms import checked_argnums, grad, know_source, shifted
 
@@ -34,7 +34,10 @@ class Jacobian(Transform):
         know_source(self)
         r: Resolved = resolve(self.function)
         bound = r.engine.bind(r.function, (*r.args, *args), {**r.keywords, **kwargs})
-        return jacobian_of(bound, shifted(self.argnums, len(r.args)), self.forward)
+        argnums = shifted(self.argnums, len(r.args))
+        positions = (argnums,) if isinstance(argnums, int) else argnums
+        check_argnums(bound.traced, positions, len(r.args))
+        return jacobian_of(bound, argnums, self.forward)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         first = bound_to(self.function, instance, owner)

@@ -53,6 +53,7 @@ class GradientMode(Mode):
     argnums: one position, or a tuple of them (then the gradients are a tuple)
     with_value: results are (value, gradients), with has_aux ((value, aux), gradients); otherwise
         gradients, with has_aux (gradients, aux)
+    bound: how many leading arguments the user does not pass, such as a method's self
     """
 
     argnums: int | tuple[int, ...]
@@ -60,12 +61,14 @@ class GradientMode(Mode):
     holomorphic: bool = False
     allow_int: bool = False
     with_value: bool = True
+    bound: int = 0
 
     @property
     def positions(self) -> tuple[int, ...]:
         return (self.argnums,) if isinstance(self.argnums, int) else self.argnums
 
     def derive(self, traced: Traced) -> FuncOp:
+        check_argnums(traced, self.positions, self.bound)
         value = self.value(traced)
         wrt = wrt_inputs(traced, self.positions, self.allow_int, self.holomorphic)
         function = differentiate(
@@ -203,14 +206,16 @@ def wrt_leaves(traced: Traced, argnums: Sequence[int]) -> list[int]:
     return found
 
 
-def check_argnums(traced: Traced, argnums: Sequence[int]) -> None:
-    """Raise ValueError for a position that the call does not have."""
+def check_argnums(traced: Traced, argnums: Sequence[int], bound: int = 0) -> None:
+    """Raise ValueError for a position that the call does not have. The first `bound` arguments
+    are not the user's, who counts from the next one."""
     count = traced.call.argument_count
     for argument in argnums:
-        if not 0 <= argument < count:
+        if not bound <= argument < count:
             raise ValueError(
-                f"argnums={argument}: {traced.function['sym_name']} was called with {count} "
-                "positional arguments (keyword arguments are not differentiated)"
+                f"argnums={argument - bound}: {traced.function['sym_name']} was called with "
+                f"{count - bound} positional argument{'s' * (count - bound != 1)} (keyword "
+                "arguments are not differentiated)"
             )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from gradc.ir.ops.func import FuncOp, ModuleOp
 from gradc.ir.printer import print_module, print_pretty
-from gradc.modes import GradientMode, Mode, PullbackMode, wrt_inputs
+from gradc.modes import GradientMode, Mode, PullbackMode, check_argnums, wrt_inputs
 from gradc.passes.lower.emit_llvm import emit
 from gradc.passes.lower.emit_python import emit_python
 from gradc.passes.lower.expand_math import expand_math
@@ -44,6 +44,7 @@ def gradient_mode(traced: Traced, mode: GradientMode) -> Mode:
     except TypeError:
         if mode.has_aux or not any(v.type.dtype.is_inexact for v in traced.function.returned):
             raise
+        check_argnums(traced, mode.positions, mode.bound)
         wrt_inputs(traced, mode.positions, mode.allow_int, mode.holomorphic)
         return PullbackMode(mode.positions, keep_values=True)
     return mode

@@ -47,8 +47,9 @@ class Differentiated(Transform):
         r = resolve(self.function)
         m = self.mode
         mode = GradientMode(
-            shifted(m.argnums, len(r.args)), m.has_aux, m.holomorphic, m.allow_int, m.with_value
-        )
+            shifted(m.argnums, len(r.args)), m.has_aux, m.holomorphic, m.allow_int, m.with_value,
+            bound=len(r.args),
+        )  # fmt: skip
         return r.engine.dispatcher(mode), r
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
