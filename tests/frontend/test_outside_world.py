@@ -138,6 +138,8 @@ def test_environment_variables_are_guarded(monkeypatch):
         return x * factor + float(os.getenv("SHIFT", "0")) * len(os.environ.get("WORD", ""))
 
     compiled = gradc.compile(f)
+    monkeypatch.delenv("FACTOR", raising=False)
+    np.testing.assert_array_equal(compiled(X), X)
     monkeypatch.setenv("FACTOR", "2")
     np.testing.assert_array_equal(compiled(X), f(X))
     monkeypatch.setenv("FACTOR", "3")
