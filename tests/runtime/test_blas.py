@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from native_harness import both, function, ix, native
 
-from gradc.ir.diagnostic import VerificationError
+from gradc.ir.core import Location
+from gradc.ir.diagnostic import IRError, VerificationError
 from gradc.ir.ops import memref, scf
 from gradc.ir.types import c64, c128, f32, f64
+from gradc.passes.lower.emit_llvm import emit
 
 TOLERANCE = {"f32": 1e-4, "f64": 1e-12, "c64": 1e-4, "c128": 1e-12}
 
@@ -33,6 +35,19 @@ def gemm(a_turned, b_turned, attributes):
         b.kernel_gemm_call(x, y, out, **attributes)
 
     return body
+
+
+def test_sizes_beyond_what_blas_takes_are_refused_at_the_users_line():
+    n = 2**31
+
+    def body(b, x, y, out, _arena):
+        b.location = Location("user.py", 31)
+        b.kernel_gemm_call(x, y, out)
+
+    arrays = [((n, 2), f32), ((2, 3), f32), ((n, 3), f32)]
+    with pytest.raises(IRError, match="the most that BLAS takes, got 2147483648") as caught:
+        emit(function(arrays, body))
+    assert caught.value.op.name == "kernel.gemm_call" and "at user.py:31" in str(caught.value)
 
 
 @pytest.mark.parametrize("dtype", [f32, f64, c64, c128])

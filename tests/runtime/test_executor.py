@@ -11,6 +11,7 @@ from native_harness import ARENA, assert_same, both, function, ix, native, progr
 
 from gradc.ir.builder import Builder
 from gradc.ir.core import Location
+from gradc.ir.diagnostic import IRError
 from gradc.ir.ops import arith, scf
 from gradc.ir.ops.arith_integers import CMPI
 from gradc.ir.program import ArraySpec, CallNative, Program
@@ -57,6 +58,15 @@ def test_input_layouts(layout):
     (got,) = native(function(MATRIX, copy), MATRIX, 1)(x)
     np.testing.assert_array_equal(got, np.asarray(x))
     assert type(got) is np.ndarray and got.flags.owndata and not np.shares_memory(got, x)
+
+
+def test_a_size_without_a_bound_is_refused():
+    place = Location("user.py", 7)
+    spec = ArraySpec((3, Dim("n")), f64, location=place)
+    with pytest.raises(IRError, match=r"upper bounds, got f64\[3, \?n\]") as caught:
+        spec.allocated  # noqa: B018
+    assert "at user.py:7" in str(caught.value)
+    assert spec == ArraySpec((3, Dim("n")), f64)
 
 
 def test_results_are_fresh():
