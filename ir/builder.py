@@ -8,6 +8,7 @@ becomes a constant of the last array operand's type.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from gradc.ir.core import UNKNOWN, Block, Location, Operation, Region
 from gradc.ir.diagnostic import TypeRuleError, VerificationError
 from gradc.ir.opdef import REGISTRY, Op
-from gradc.ir.types import ScalarType, TensorType, type_of
+from gradc.ir.types import TensorType, type_of
 
 _BY_MNEMONIC: dict[str, type[Op]] = {}
 
@@ -33,9 +34,10 @@ def op_class(mnemonic: str) -> type[Op]:
     return found
 
 
-class AbstractBuilder:
+class AbstractBuilder(ABC):
     """Shared conveniences; subclasses say how an operation comes about in `create`."""
 
+    @abstractmethod
     def create(
         self,
         cls: type[Op],
@@ -44,7 +46,6 @@ class AbstractBuilder:
         regions: Sequence[Region] = (),
     ) -> Any:
         """Make the operation; its only result, or the tuple of its results."""
-        raise NotImplementedError
 
     def __getattr__(self, mnemonic: str) -> Callable[..., Any]:
         if mnemonic.startswith("__"):
@@ -205,8 +206,3 @@ class EagerBuilder(AbstractBuilder):
 def _in_full(type: Any, array: Any) -> Any:
     """The type with the array's own shape, where the type rule left a size open."""
     return type if getattr(type, "is_static", True) else type.with_shape(np.shape(array))
-
-
-def scalar_type(dtype: ScalarType) -> TensorType:
-    """The rank-0 tensor of an element type."""
-    return TensorType((), dtype)

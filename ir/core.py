@@ -11,7 +11,7 @@ constant), tuples and dicts (string keys) of these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -327,9 +327,7 @@ def captured_values(op: Operation) -> list[Value]:
     return list(found)
 
 
-def rewrite_values(op: Operation, replace: Callable[[Value], Value]) -> None:
-    """Apply `replace` to every operand of `op` and of the operations nested in it."""
-    for inner in op.walk():
-        new = tuple(replace(v) for v in inner.operands)
-        if any(a is not b for a, b in zip(new, inner.operands, strict=True)):
-            inner.set_operands(new)
+def defined_by(value: Any, name: str) -> Any:
+    """The operation that defines `value` if it is called `name`, else None."""
+    op = value.defining_op
+    return op if op is not None and op.name == name else None

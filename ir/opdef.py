@@ -19,44 +19,41 @@ rule, the passes, the printers, the docs and the tests read it from there.
 plain functions without self; the class turns them into static methods.
 
 infer(*operand_types, **attributes) -> Type or tuple of Types; raises TypeRuleError with a message.
-An op
-    with regions gets them as the keyword `regions`.
+    An op with regions gets them as the keyword `regions`.
 evaluate(*arrays, **attributes) -> array or tuple of arrays: NumPy only, no side effects, operands
-unchanged. vjp(b, op, *gs) -> one entry for each operand: a cotangent Value of exactly the operand's
-type, an
+    unchanged.
+vjp(b, op, *gs) -> one entry for each operand: a cotangent Value of exactly the operand's type, an
     `Accumulate`, or None (no gradient flows there). `gs` has one cotangent for each result, never
     None. Rules build through `b` alone and read op.operands, op.results, op["attribute"]. A rule
     that is `NOT_DIFFERENTIABLE` cuts the gradient on purpose (floor, comparisons); a missing rule
     is an error.
 masked_vjp(b, op, *gs) -> as vjp, where an entry may also be a pair (value, live): the cotangent is
-`value`
-    where `live` (i1, the operand's shape) holds and exactly zero elsewhere, whatever `value` is
-    there. Ops that choose among their operands (select, maximum, clip) write this one instead of
-    `vjp`, which follows
-    from it: select(live, value, 0). `live` comes from conditions on the operands, never from the
-        cotangent.
+    `value` where `live` (i1, the operand's shape) holds and exactly zero elsewhere, whatever
+    `value` is there. Ops that choose among their operands (select, maximum, clip) write this one
+    instead of `vjp`, which follows from it: select(live, value, 0). `live` comes from conditions on
+    the operands, never from the cotangent.
 simplify(b, op) -> list of Values that replace the results, or None: local rewrites for
-`canonicalize`;
-    they keep the value and the gradient bit for bit at every point, NaN, inf and signed zeros
-    included.
+    `canonicalize`; they keep the value and the gradient bit for bit at every point, NaN, inf and
+    signed zeros included.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from gradc.ir.affine import AffineMap
 from gradc.ir.core import Operation, Value
-from gradc.ir.types import ScalarType, TensorType, Type
+from gradc.ir.types import ScalarType, Type
 
 REGISTRY: dict[str, type[Op]] = {}
 _STATIC = (
     "infer", "evaluate", "vjp", "masked_vjp", "scalar", "samples", "simplify", "pieces", "identity",
-    "pretty", "verify", "combine", "finite_slope_at", "reverse", "push",
+    "pretty", "verify", "combine", "merge", "finite_slope_at", "reverse", "push", "capacity",
 )  # fmt: skip
 
 
@@ -110,7 +107,6 @@ class Op(Operation):
     verify: ClassVar[Any] = None  # verify(op): checks beyond the type rule; raises TypeRuleError
     serves: ClassVar[tuple[str, ...]] = ()  # further public names, such as "scipy.special.expit"
     effects: ClassVar[bool] = False  # never dropped, merged, reordered or repeated
-    pure_terminator: ClassVar[bool] = False
     is_terminator: ClassVar[bool] = False  # ends a block, and stands nowhere else
     no_terminator: ClassVar[bool] = False  # the blocks of its regions need no terminator
     isolated: ClassVar[bool] = False  # its regions see no values from outside (a function)
@@ -121,11 +117,12 @@ class Op(Operation):
     branches: ClassVar[bool] = False  # its masks part branches of the program, as numpy.where does
     repeats: ClassVar[bool] = False  # an operand element may stand at several places of the result
     linear: ClassVar[bool] = False  # in all its floating and complex operands together
+    shift: ClassVar[str] = ""  # how the result follows a growing operand: a rule of shifts.py
     lowering: ClassVar[str] = ""  # the lowering class: "elementwise", "reduce", ...
+    emitter: ClassVar[str] = ""  # what emits its loops, where the lowering class does not say
     commutative: ClassVar[bool] = False
-    capacity: ClassVar[Callable[..., dict[str, int]] | None] = (
-        None  # op -> bounds of sizes it bears
-    )
+    never_negative: ClassVar[bool] = False  # its results are indices, 0 or more
+    capacity: ClassVar[Any] = None  # capacity(op) -> upper bounds of the sizes that it bears
     optional_regions: ClassVar[bool] = False  # a region may be empty (scf.if without an else)
 
     def __init_subclass__(cls, name: str = "", **kwargs: Any) -> None:
@@ -192,30 +189,52 @@ class Elementwise(Op):
 class Reduce(Op):
     """nd.reduce_*: one operand, attribute `axes` (sorted tuple of ints); reduced axes are dropped.
 
-    combine:  the scalar operation that merges two partial results ("add", "mul", "maximum", ...)
-    identity: function dtype -> the neutral Python value
+    combine:      the name of the scalar operation that merges two partial results ("add", ...)
+    merge:        merge(s, x, y), that operation through the scalar builder `s`; None where it is
+                  the scalar builder's own method `combine`
+    ufunc:        NumPy's function of two arrays with the same meaning
+    identity:     function dtype -> the neutral Python value
+    has_identity: whether no elements reduce to the neutral value; otherwise that is an error
+    reassociates: merging rounds, so that half types are held in f32; any order of terms is right
+    vector_op:    the float operation that LLVM vectorises as this reduction, or ""
+    linear:       of a reduction: it is a sum (and long ones carry their rounding error)
     """
 
     combine: ClassVar[str]
+    merge: ClassVar[Callable[..., Any] | None] = None
+    ufunc: ClassVar[Any]
     identity: ClassVar[Callable[[ScalarType], Any]]
+    has_identity: ClassVar[bool] = True
+    reassociates: ClassVar[bool] = False
+    vector_op: ClassVar[str] = ""
     lowering = "reduce"
+
+
+@cache
+def reduction(combine: str) -> type[Reduce]:
+    """The Reduce class that merges by `combine` (the first that was defined); KeyError if none."""
+    for cls in REGISTRY.values():
+        if issubclass(cls, Reduce) and cls.combine == combine:
+            return cls
+    raise KeyError(combine)
 
 
 class ArgReduce(Op):
     """argmax, argmin: attribute `axis`; result i64; the first of equal elements, NaN wins."""
 
+    never_negative = True
     lowering = "argreduce"
 
 
 class Scan(Op):
     """cumsum, cumprod, linear_scan: attributes `axis`, `reverse`, `exclusive` (both false if
-    absent); the result has the operands' type.
+    absent); the result has the operands' type. A result element depends on the operands' elements
+    up to its own place, in the direction of the scan.
 
     combine:  the scalar operation that takes the next element ("add"), or a function
         combine(s, state, *elements) that builds the new state through the scalar builder `s`
     identity: as in Reduce; the first element of an exclusive scan. The state after the first
-        element is
-        that of the last operand itself.
+        element is that of the last operand itself.
     """
 
     combine: ClassVar[Any]
@@ -237,14 +256,15 @@ class Shape(Op):
     """Pure index maps: every result element is an operand's element, or the fill value.
 
     pieces(op) -> list of disjoint Pieces; where none applies the element is operand `fill`'s (rank
-    0).
-        None when the map is not piecewise affine (some reshapes): the operand is then materialised
-        and its row-major buffer read under the new shape.
-    Symbols of a piece's map are the op's trailing scalar operands (dynamic starts), in order.
+        0). Symbols of a piece's map are the op's trailing scalar operands (dynamic starts), in
+        order. None, for an op that `keeps_order`, when the map is not piecewise affine: the operand
+        is then materialised and its row-major buffer read under the new shape.
+    keeps_order: the result is the operand's elements in row-major order
     """
 
     pieces: ClassVar[Callable[[Any], list[Piece] | None]]
     fill: ClassVar[int | None] = None
+    keeps_order: ClassVar[bool] = False
     finite_slope = True
     linear = True
     lowering = "shape"
@@ -263,8 +283,8 @@ class Contract(Op):
 
 
 class Index(Op):
-    """Data-dependent element addresses: gather, scatter, boolean masks. Lowered by name in
-    passes/lower; indices out of range raise IndexError with the user's line."""
+    """Data-dependent element addresses: gather, scatter, boolean masks. `emitter` names what in
+    passes/lower/apply.py writes its loops; indices out of range raise IndexError."""
 
     lowering = "index"
 
@@ -326,7 +346,3 @@ class Samples:
 
     def draw(self, rng: np.random.Generator, dtype: ScalarType) -> Iterator[Sample | Invalid]:
         yield from self.make(rng, dtype)
-
-
-def is_tensor(t: Type) -> bool:
-    return isinstance(t, TensorType)

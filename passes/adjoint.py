@@ -27,10 +27,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradc.ir.builder import Builder
-from gradc.ir.core import Operation, Value
+from gradc.ir.core import Operation, Value, defined_by
 from gradc.ir.diagnostic import IRError
 from gradc.ir.opdef import Accumulate
-from gradc.ir.ops.elementwise import defined_by
 from gradc.passes.activity import Activity, analyse
 from gradc.passes.masks import Mask, MaskBuilder, NoMask
 

@@ -19,12 +19,13 @@ import numpy as np
 
 from gradc.ir.builder import Builder
 from gradc.ir.core import Operation, Value, captured_values
+from gradc.ir.opdef import Shape
+from gradc.ir.ops.contract_kernel import ContractKernel
+from gradc.ir.ops.creation import Constant
 from gradc.ir.ops.func import FuncOp
-from gradc.ir.ops.kernel import Apply, ContractKernel, Fusion, Generic
+from gradc.ir.ops.kernel import Apply, Fusion, Generic, Load
 from gradc.ir.ops.mem import Alias, Alloc, Copy
 from gradc.ir.types import Dim, MemRefType, TensorType
-from gradc.passes.group import access_of
-from gradc.passes.inline import Place
 
 
 @dataclass
@@ -188,24 +189,19 @@ class _Bufferizer:
 
 def is_alias(op: Operation) -> bool:
     """Shape operations that fuse has left: the same row-major elements under a new shape."""
-    return getattr(op, "lowering", "") == "shape"
+    return isinstance(op, Shape) and op.keeps_order
 
 
 def is_array_constant(op: Operation) -> bool:
-    return isinstance(op.attributes.get("value"), np.ndarray) and op.name == "nd.constant"
+    return isinstance(op, Constant) and isinstance(op["value"], np.ndarray)
 
 
 def _read_at_point_only(op: Operation, value: Value) -> bool:
     """Does every load of `value` in the kernel read the element at the point itself?"""
     for inner in op.walk():
         if value in inner.operands:
-            if inner.name != "kernel.load" or inner.attributes.get("checked"):
+            if not isinstance(inner, Load) or inner.attributes.get("checked"):
                 return False
-            map = inner.attributes["map"]
-            index = tuple(
-                Place(tuple((k, c) for k, c in enumerate(e.coefficients) if c), e.constant)
-                for e in map.results
-            )
-            if map.symbols or access_of(index) != tuple(range(map.dims)):
+            if inner["map"].symbols or inner.access() != tuple(range(inner["map"].dims)):
                 return False
     return True

@@ -25,7 +25,7 @@ from gradc.ir.ops.kernel import Generic
 from gradc.ir.types import Dim
 from gradc.passes.contractions import normalize_contractions
 from gradc.passes.dce import symbolic_sizes
-from gradc.passes.group import Node, access_of, group_kernels
+from gradc.passes.group import Node, group_kernels
 from gradc.passes.inline import BodyWriter, identity_index
 from gradc.passes.materialize import EXPENSIVE, MOST_WORK, Arrays, is_root_op
 
@@ -182,7 +182,7 @@ class Fuser:
         node.kernel = Generic((), types, attributes, [Region([block])], location)
         node.writer = writer
         node.inputs = set(writer.loaded)
-        node.reads = {v: [access_of(i) for i in places] for v, places in writer.loaded.items()}
+        node.reads = node.kernel.reads()
         node.writes = {v: map.as_dims for v, (_, map) in zip(node.roots, outputs, strict=True)}
 
     def share_expensive(self) -> None:

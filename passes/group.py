@@ -12,23 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradc.ir.core import Block, Operation, Region, Value
-from gradc.ir.ops.kernel import Fusion, Yield
-from gradc.passes.inline import BodyWriter, Index
-
-# Which dim of the kernel's domain each axis of an array follows; None: some other expression.
-Access = tuple[int | None, ...]
-
-
-def access_of(index: Index) -> Access:
-    """The dims that an array's axes follow exactly at an index."""
-    return tuple(
-        place.terms[0][0] if place.constant == 0 and _is_one_input(place.terms) else None
-        for place in index
-    )
-
-
-def _is_one_input(terms: tuple[tuple[int, int], ...]) -> bool:
-    return len(terms) == 1 and terms[0][1] == 1
+from gradc.ir.ops.kernel import Access, Fusion, Generic, Yield
+from gradc.passes.inline import BodyWriter
 
 
 @dataclass(eq=False)
@@ -49,7 +34,7 @@ class Node:
     ancestors: set[Node] = field(default_factory=set)
     work: int = 0
     writer: BodyWriter | None = None
-    kernel: Operation | None = None
+    kernel: Generic | None = None
     reads: dict[Value, list[Access]] = field(default_factory=dict)
     writes: dict[Value, Any] = field(default_factory=dict)
 

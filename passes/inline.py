@@ -189,7 +189,10 @@ class BodyWriter:
         found = []
         axes = [k for k, start in enumerate(op.attributes["starts"]) if start is None]
         for axis, value in zip(axes, dynamic, strict=True):
-            extent = op.attributes["steps"][axis] * (max(1, sizes[axis]) - 1)
+            if sizes[axis] == 0:  # nothing is read, wherever that is
+                found.append(Place())
+                continue
+            extent = op.attributes["steps"][axis] * (sizes[axis] - 1)
             scalar = self.scalar(value, ())
             attributes = {"size": shape[axis], "extent": extent, "axis": axis}
             found.append(self.symbol(self.builder.create(Bounded, [scalar], attributes)))

@@ -73,7 +73,7 @@ class MaskBuilder(AbstractBuilder):
             if len(masks) == len(operands):
                 return self._either(masks, type)
             # A choice between masks by a condition of the program: it moves elements, as below.
-        if cls.lowering == "reduce" and cls.combine == "add":  # type: ignore[attr-defined]
+        if cls.lowering == "reduce" and cls.linear:  # a sum
             self.summed = True
             return self._mapped(masks, type, self.b.reduce_any, attributes)
         if not cls.finite_slope or cls.lowering in ("reduce", "scan", "contract", "opaque"):

@@ -33,12 +33,17 @@ class Life:
         return self.birth <= other.death and other.birth <= self.death
 
 
+def aligned(bytes: int) -> int:
+    """The bytes rounded up to whole cache lines."""
+    return -(-bytes // ALIGNMENT) * ALIGNMENT
+
+
 def aligned_bytes(type: MemRefType) -> int:
     total = type.dtype.itemsize
     for n in type.shape:
         assert isinstance(n, int)
         total *= n
-    return -(-total // ALIGNMENT) * ALIGNMENT
+    return aligned(total)
 
 
 def lifetimes(function: FuncOp) -> list[Life]:

@@ -18,7 +18,9 @@ from typing import Any
 
 from gradc.ir.builder import Builder
 from gradc.ir.core import Block, Operation, Value
+from gradc.ir.ops.autodiff import StopGradient
 from gradc.ir.ops.creation import constant_value
+from gradc.ir.ops.shape import long_axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +73,20 @@ def _is_extremum(op: Any) -> bool:
     """A maximum or minimum over axes that something but stop_gradient uses."""
     if getattr(op, "lowering", "") != "reduce" or op.masked_vjp is None:
         return False
-    used = any(user.name != "ad.stop_gradient" for user in op.result.users)
+    used = any(not isinstance(user, StopGradient) for user in op.result.users)
     return used and op.result.type.dtype.is_floating
 
 
 def _cancels(m: Value, following: Sequence[Operation]) -> bool:
     """Whether all that depends on m in the operations after it stops depending on it there."""
-    changes = {m: Change(1, False, _long_axes(m))}
+    changes = {m: Change(1, False, long_axes(m))}
     uses = len(m.users)
     for op in following:
         operands = [changes.get(value) for value in op.operands]
         if not any(operands):
             continue
-        rule = _RULES.get(op.name)
-        change = rule(op, operands) if rule is not None and len(op.results) == 1 else None
+        rule = RULES.get(getattr(op, "shift", ""))
+        change = rule(op, operands) if rule is not None else None
         if change is None:
             return False
         uses -= len({value for value, known in zip(op.operands, operands) if known})
@@ -96,23 +98,23 @@ def _cancels(m: Value, following: Sequence[Operation]) -> bool:
     return False
 
 
-def _long_axes(value: Value) -> tuple[int, ...]:
-    return tuple(k for k, n in enumerate(value.type.shape) if n != 1)
-
-
 # Each rule gives the change of the result, with degree 0 where it cancels, or None: not understood.
 
 
 def _sum(op: Any, operands: Operands) -> Change | None:
-    """x + y and x - y."""
-    sign = -1 if op.name == "nd.sub" else 1
-    return _combined(operands, sign, scaled=False)
+    return _combined(operands, 1, scaled=False)
+
+
+def _difference(op: Any, operands: Operands) -> Change | None:
+    return _combined(operands, -1, scaled=False)
 
 
 def _product(op: Any, operands: Operands) -> Change | None:
-    """x * y and x / y."""
-    sign = -1 if op.name == "nd.div" else 1
-    return _combined(operands, sign, scaled=True)
+    return _combined(operands, 1, scaled=True)
+
+
+def _quotient(op: Any, operands: Operands) -> Change | None:
+    return _combined(operands, -1, scaled=True)
 
 
 def _combined(operands: Operands, sign: int, scaled: bool) -> Change | None:
@@ -127,12 +129,12 @@ def _combined(operands: Operands, sign: int, scaled: bool) -> Change | None:
     return replace(x, degree=x.degree + sign * y.degree) if x.axes == y.axes else None
 
 
-def _exp(op: Any, operands: Operands) -> Change | None:
+def _exponential(op: Any, operands: Operands) -> Change | None:
     (x,) = operands
     return None if x is None or x.scaled else replace(x, scaled=True)
 
 
-def _log(op: Any, operands: Operands) -> Change | None:
+def _logarithm(op: Any, operands: Operands) -> Change | None:
     (x,) = operands
     return None if x is None or not x.scaled else replace(x, scaled=False)
 
@@ -141,12 +143,12 @@ def _same(op: Any, operands: Operands) -> Change | None:
     return operands[0]
 
 
-def _neg(op: Any, operands: Operands) -> Change | None:
+def _negation(op: Any, operands: Operands) -> Change | None:
     (x,) = operands
     return x if x is None or x.scaled else replace(x, degree=-x.degree)
 
 
-def _reduce_sum(op: Any, operands: Operands) -> Change | None:
+def _sum_over_axes(op: Any, operands: Operands) -> Change | None:
     """A sum of scaled terms is scaled, where c is the same for all of them."""
     (x,) = operands
     if x is None or not x.scaled or any(axis in op["axes"] for axis in x.axes):
@@ -168,14 +170,14 @@ def _transpose(op: Any, operands: Operands) -> Change | None:
 def _reshape(op: Any, operands: Operands) -> Change | None:
     """Axes of size 1 come and go."""
     (x,) = operands
-    old, new = _long_axes(op.operands[0]), _long_axes(op.result)
+    old, new = long_axes(op.operands[0]), long_axes(op.result)
     sizes = [op.operands[0].type.shape[k] for k in old], [op.result.type.shape[k] for k in new]
     if x is None or sizes[0] != sizes[1]:
         return None
     return replace(x, axes=tuple(new[old.index(axis)] for axis in x.axes))
 
 
-def _select(op: Any, operands: Operands) -> Change | None:
+def _choice(op: Any, operands: Operands) -> Change | None:
     """A choice between a scaled value and zero, which is zero at every scale."""
     for chosen, other in ((1, 2), (2, 1)):
         change = operands[chosen]
@@ -184,18 +186,19 @@ def _select(op: Any, operands: Operands) -> Change | None:
     return None
 
 
-_RULES: dict[str, Callable[[Any, Operands], Change | None]] = {
-    "nd.add": _sum,
-    "nd.sub": _sum,
-    "nd.mul": _product,
-    "nd.div": _product,
-    "nd.neg": _neg,
-    "nd.exp": _exp,
-    "nd.log": _log,
-    "nd.convert": _same,
-    "nd.reduce_sum": _reduce_sum,
-    "nd.broadcast": _broadcast,
-    "nd.transpose": _transpose,
-    "nd.reshape": _reshape,
-    "nd.select": _select,
+# By `Op.shift`, with which an operation says which of them holds for it.
+RULES: dict[str, Callable[[Any, Operands], Change | None]] = {
+    "sum": _sum,
+    "difference": _difference,
+    "product": _product,
+    "quotient": _quotient,
+    "negation": _negation,
+    "exponential": _exponential,
+    "logarithm": _logarithm,
+    "same": _same,
+    "sum over axes": _sum_over_axes,
+    "broadcast": _broadcast,
+    "transpose": _transpose,
+    "reshape": _reshape,
+    "choice": _choice,
 }

@@ -22,10 +22,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradc.ir.core import Operation, Value
+from gradc.ir.core import Operation, Value, defined_by
 from gradc.ir.ops.composite import logsumexp
 from gradc.ir.ops.creation import constant_value
-from gradc.ir.ops.elementwise import defined_by
+from gradc.ir.ops.shape import long_axes
 from gradc.passes.canonicalize import PATTERNS
 from gradc.passes.cse import cse
 from gradc.passes.dce import dce
@@ -44,14 +44,14 @@ def peeled(value: Value) -> Value:
     """The value without the reshapes that only add or drop axes of size 1."""
     while op := defined_by(value, "nd.reshape"):
         (inner,) = op.operands
-        if _long_axes(inner) != _long_axes(value):
+        if _long_sizes(inner) != _long_sizes(value):
             break
         value = inner
     return value
 
 
-def _long_axes(value: Value) -> list[Any]:
-    return [n for n in value.type.shape if n != 1]
+def _long_sizes(value: Value) -> list[Any]:
+    return [value.type.shape[k] for k in long_axes(value)]
 
 
 def one_plus_exp(value: Value) -> Value | None:
@@ -156,7 +156,7 @@ def _constant_along(spread: Value, axes: tuple[int, ...], origin: Value) -> bool
         return False
     kept = [n for k, n in enumerate(spread.type.shape) if k not in axes and n != 1]
     source = repeat.operands[0]
-    return peeled(source) is origin and _long_axes(source) == kept
+    return peeled(source) is origin and _long_sizes(source) == kept
 
 
 def norm(b: Any, op: Any) -> Found:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gradc.ir.core import defined_by
 from gradc.ir.opdef import NOT_DIFFERENTIABLE, Elementwise
-from gradc.ir.ops.elementwise import defined_by
 from gradc.ir.ops.sampling import floats
 from gradc.ir.type_rules import same_type
 from gradc.ir.types import ARRAY_DTYPES

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from gradc.ir.core import defined_by
 from gradc.ir.diagnostic import TypeRuleError
 from gradc.ir.opdef import Elementwise
 from gradc.ir.ops.creation import constant_value
-from gradc.ir.ops.elementwise import REALS, defined_by
+from gradc.ir.ops.elementwise import REALS
 from gradc.ir.ops.sampling import choices, floats, wrong_dtype
 from gradc.ir.type_rules import expect_count, expect_dtype, expect_same, same_type
 from gradc.ir.types import ARRAY_DTYPES, FLOATS, c64, i1
@@ -27,6 +28,7 @@ class Select(Elementwise, name="nd.select"):
     shape."""
 
     branches = True
+    shift = "choice"
     scalar = "select"
     finite_slope = True
     linear = True

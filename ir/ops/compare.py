@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from gradc.ir.core import defined_by
 from gradc.ir.opdef import NOT_DIFFERENTIABLE, Elementwise, Invalid, Sample, Samples
 from gradc.ir.ops.creation import constant_value
-from gradc.ir.ops.elementwise import REALS, defined_by
+from gradc.ir.ops.elementwise import REALS
 from gradc.ir.ops.sampling import SHAPES, corners, floats, pairs, uniform, wrong_dtype
 from gradc.ir.type_rules import predicate, same_type
 from gradc.ir.types import (

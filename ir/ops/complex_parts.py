@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from gradc.ir.core import defined_by
 from gradc.ir.opdef import Elementwise, Invalid, Sample, Samples
-from gradc.ir.ops.elementwise import defined_by
 from gradc.ir.ops.sampling import SHAPES, floats, uniform, wrong_dtype
 from gradc.ir.type_rules import expect_count, expect_dtype, expect_same, same_type
 from gradc.ir.types import COMPLEXES, INEXACT, ScalarType, c64, c128, f32, f64, i1, tensor, to_numpy

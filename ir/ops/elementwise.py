@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gradc.ir.core import defined_by
 from gradc.ir.opdef import NOT_DIFFERENTIABLE, Elementwise
 from gradc.ir.ops.creation import constant_value
 from gradc.ir.ops.sampling import floats, wrong_dtype
@@ -25,12 +26,6 @@ REALS = INTEGERS + FLOATS
 def conj(b: Any, x: Any) -> Any:
     """The conjugate of x, or x itself when it is real."""
     return b.conj(x) if x.type.dtype.is_complex else x
-
-
-def defined_by(value: Any, name: str) -> Any:
-    """The operation that defines `value` if it is called `name`, else None."""
-    op = value.defining_op
-    return op if op is not None and op.name == name else None
 
 
 def is_constant(value: Any, number: float) -> bool:
@@ -52,6 +47,7 @@ class Add(Elementwise, name="nd.add"):
 
     infer = same_type(NUMBERS, 2)
     evaluate = np.add
+    shift = "sum"
     scalar = "add"
     commutative = True
     finite_slope = True
@@ -81,6 +77,7 @@ class Sub(Elementwise, name="nd.sub"):
 
     infer = same_type(NUMBERS, 2)
     evaluate = np.subtract
+    shift = "difference"
     scalar = "sub"
     finite_slope = True
     linear = True
@@ -104,6 +101,7 @@ class Mul(Elementwise, name="nd.mul"):
     tame = True
     infer = same_type(NUMBERS, 2)
     evaluate = np.multiply
+    shift = "product"
     scalar = "mul"
     commutative = True
     samples = wrong_dtype(floats(-4, 4, 2, NUMBERS), i1, 2)
@@ -133,6 +131,7 @@ class Div(Elementwise, name="nd.div"):
 
     infer = same_type(INEXACT, 2)
     evaluate = np.true_divide
+    shift = "quotient"
     scalar = "div"
     cost = 6
     samples = wrong_dtype(floats(1, 4, 2), i1, 2)
@@ -206,6 +205,7 @@ class Neg(Elementwise, name="nd.neg"):
 
     infer = same_type(NUMBERS)
     evaluate = np.negative
+    shift = "negation"
     scalar = "neg"
     finite_slope = True
     linear = True

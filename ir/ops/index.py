@@ -61,9 +61,10 @@ def _places(x: Any, indices: tuple[Any, ...], axes: Any) -> tuple[Any, ...]:
 
 
 def _last_of_each(places: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
-    """The writes (numbered in row-major order) after which none goes to the same place. NumPy
-    leaves
-    open which of several assignments to a place is the last."""
+    """The writes (numbered in row-major order) after which none goes to the same place.
+
+    NumPy leaves open which of several assignments to a place is the last.
+    """
     if not places[0].size:
         return np.zeros(0, np.int64)
     flat = np.asarray(np.ravel_multi_index(places, shape[: len(places)])).ravel()
@@ -147,12 +148,13 @@ def _scatter_samples(rng: np.random.Generator, dtype: ScalarType) -> Any:
 class Scatter(Index, name="nd.scatter"):
     """x with v stored at integer indices: operands (x, v, one index array for each of `axes`).
 
-    v has shape S, then x's other axes. combine "set": with duplicate indices the last one in row-
-    major order of S wins; "add": all are added (i1: or-ed). In "set", dx = g, zero where v went,
-    and dv = g at the indices for the last writer of each place, zero for the others. In "add", dx =
-    g, dv = g there.
+    v has shape S, then x's other axes.
+    combine "set": with duplicate indices the last one in row-major order of S wins; dx = g, zero
+        where v went, and dv = g at the indices for the last writer of each place, else zero.
+    combine "add": all are added (i1: or-ed); dx = g, dv = g at the indices.
     """
 
+    emitter = "scatter"
     branches = True
     finite_slope = True
     linear = True
@@ -194,8 +196,7 @@ class Scatter(Index, name="nd.scatter"):
 
 
 def _last_writer(b: Any, op: Any) -> Any:
-    """Where v's elements are the last ones stored at their place: i1 of v's shape; None for
-    everywhere.
+    """Where v's elements are the last ones stored at their place: i1 of v's shape, or None: all.
 
     Found by storing each write's number at its place and reading it back.
     """
@@ -225,12 +226,13 @@ def _nonzero_samples(rng: np.random.Generator, dtype: ScalarType) -> Any:
 
 
 class NonZero(Index, name="nd.nonzero"):
-    """The indices of the true elements of an i1 array, in row-major order: one i64 vector for each
-    axis.
+    """The indices of an i1 array's true elements, in row-major order: an i64 vector for each axis.
 
     Their number is the new symbolic size named `size`.
     """
 
+    never_negative = True
+    emitter = "nonzero"
     vjp = NOT_DIFFERENTIABLE
     samples = Samples(_nonzero_samples, (i1,))
 
@@ -242,7 +244,6 @@ class NonZero(Index, name="nd.nonzero"):
             raise TypeRuleError(f"expected `size` to be the name of a size, got {size!r}")
         return (TensorType((Dim(size),), i64),) * mask.rank
 
-    @staticmethod
     def capacity(op: Any) -> dict[str, int]:
         """Upper bounds of the sizes that are born here."""
         return {op["size"]: op.operands[0].type.size}
@@ -260,6 +261,7 @@ def _size_samples(rng: np.random.Generator, dtype: ScalarType) -> Any:
 class SizeOf(Index, name="nd.size"):
     """The size of x on `axis`, a rank-0 i64 array: for sizes known at run time only."""
 
+    emitter = "size"
     vjp = NOT_DIFFERENTIABLE
     samples = Samples(_size_samples, ARRAY_DTYPES)
 

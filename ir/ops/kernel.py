@@ -3,8 +3,8 @@
 `kernel.generic` is one nest over an iteration domain (MLIR's linalg.generic): its body computes
 scalars from explicit loads at affine indices and yields one scalar for each output; an output is
 stored at every point or reduced over the dims that its map leaves out. `kernel.fusion` holds
-kernels that share outer loops; its meaning is to run them in order. `kernel.contract` is a matrix
-product with any axis order.
+kernels that share outer loops; its meaning is to run them in order. Matrix products are in
+contract_kernel.py.
 
 Before `bufferize` the outputs are results (value semantics). After it the output buffers are the
 trailing operands and there are no results; bodies read buffers in place of tensors.
@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from gradc.ir.affine import AffineMap
-from gradc.ir.core import Region
+from gradc.ir.core import Region, Value
 from gradc.ir.diagnostic import TypeRuleError
-from gradc.ir.opdef import REGISTRY, Loop, Op
+from gradc.ir.opdef import REGISTRY, Loop, Reduce, reduction
 from gradc.ir.ops.arith import attribute_type
 from gradc.ir.type_rules import expect_dtype
 from gradc.ir.types import (
@@ -31,19 +31,12 @@ from gradc.ir.types import (
     TensorType,
     Type,
     from_numpy,
-    i1,
     index,
     to_numpy,
 )
 
-COMBINE: dict[str, np.ufunc] = {
-    "add": np.add,
-    "mul": np.multiply,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "logical_or": np.logical_or,
-    "logical_and": np.logical_and,
-}
+# Which dim of the kernel's domain each axis of an array follows; None: some other expression.
+Access = tuple[int | None, ...]
 
 
 def store_outputs(values: Sequence[Any], outs: Sequence[Any]) -> tuple[Any, ...]:
@@ -58,9 +51,9 @@ def store_outputs(values: Sequence[Any], outs: Sequence[Any]) -> tuple[Any, ...]
 class Generic(Loop, name="kernel.generic"):
     """A nest over `sizes`; block args are the indices; `outputs[k]` = (combine, map).
 
-    combine: "" stores at every point, else the scalar operation that merges points with equal map
-        value
-    map:     AffineMap from the domain to the output's index (a projection or permutation)
+    combine: "" stores at every point, else the `combine` of a Reduce operation, which merges the
+        points with equal map value
+    map: AffineMap from the domain to the output's index (a projection or permutation)
     """
 
     def pretty(op: Any, name: Any) -> str:
@@ -83,8 +76,8 @@ class Generic(Loop, name="kernel.generic"):
             raise TypeRuleError(f"expected {len(outputs)} yielded values, got {len(yielded)}")
         types = []
         for value, (combine, map) in zip(yielded, outputs, strict=True):
-            if combine and combine not in COMBINE:
-                raise TypeRuleError(f"unknown combine {combine!r}; known: {', '.join(COMBINE)}")
+            if combine:
+                _check_combine(combine)
             dims = map.as_dims
             if dims is None or (not combine and sorted(dims) != list(range(len(sizes)))):
                 raise TypeRuleError(f"expected a projection (a permutation to store), got {map}")
@@ -103,18 +96,34 @@ class Generic(Loop, name="kernel.generic"):
             dims = map.as_dims
             axes = tuple(k for k in range(rank) if k not in dims)
             if combine:
-                full = COMBINE[combine].reduce(full, axis=axes, **_reduce_options(combine, full))
-                full = np.asarray(full).astype(value.dtype, copy=False)
+                full = _reduced(reduction(combine), full, axes).astype(value.dtype, copy=False)
             kept = [k for k in range(rank) if k in dims]
             results.append(np.transpose(full, [kept.index(d) for d in dims]).copy())
         return store_outputs(results, outs)
 
+    def reads(self) -> dict[Value, list[Access]]:
+        """The arrays that the body loads, each with the accesses to it."""
+        found: dict[Value, list[Access]] = {}
+        for op in self.walk():
+            if isinstance(op, Load):
+                found.setdefault(op.operands[0], []).append(op.access())
+        return found
 
-def _reduce_options(combine: str, values: np.ndarray) -> dict[str, Any]:
-    if combine in ("maximum", "minimum"):
-        reduction: Any = REGISTRY["nd.reduce_max" if combine == "maximum" else "nd.reduce_min"]
-        return {"initial": reduction.identity(from_numpy(values.dtype))}
-    return {"dtype": values.dtype} if combine in ("add", "mul") else {}
+
+def _check_combine(combine: Any) -> None:
+    try:
+        reduction(combine)
+    except (KeyError, TypeError):
+        classes = [cls for cls in REGISTRY.values() if issubclass(cls, Reduce)]
+        known = ", ".join(dict.fromkeys(cls.combine for cls in classes))
+        raise TypeRuleError(f"unknown combine {combine!r}; known: {known}") from None
+
+
+def _reduced(cls: type[Reduce], values: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    options: dict[str, Any] = {"dtype": values.dtype} if cls.reassociates else {}
+    if not cls.has_identity:
+        options["initial"] = cls.identity(from_numpy(values.dtype))
+    return np.asarray(cls.ufunc.reduce(values, axis=axes, **options))
 
 
 def check_outputs(outs: Sequence[Type], types: Sequence[TensorType]) -> tuple[Type, ...]:
@@ -136,12 +145,12 @@ def fits(shape: Sequence[Any], storage: Sequence[Any]) -> bool:
 
 
 class Load(Loop, name="kernel.load"):
-    """The element of a tensor or buffer at map(dims, symbols): operands (array, dims...,
-    symbols...).
+    """The element of an array at map(dims, symbols): operands (array, dims..., symbols...).
 
-    Dims are index values, symbols rank-0 integer tensors read from data. `checked` lists the array
-    axes whose index comes from data and is checked: out of range raises IndexError. `shape` is the
-    array's shape where some of its sizes are known only at run time: buffers do not show it.
+    The array is a tensor or buffer. Dims are index values, symbols rank-0 integer tensors read from
+    data. `checked` lists the array axes whose index comes from data and is checked: out of range
+    raises IndexError. `shape` is the array's shape where some of its sizes are known only at run
+    time: buffers do not show it.
     """
 
     def pretty(op: Any, name: Any) -> str:
@@ -163,6 +172,16 @@ class Load(Loop, name="kernel.load"):
             if not ok:
                 raise TypeRuleError(f"unexpected index operand {k} of type {t}")
         return TensorType((), array.dtype)
+
+    def access(self) -> Access:
+        """The dims that the array's axes follow exactly."""
+        map = self["map"]
+        found: list[int | None] = []
+        for expr in map.results:
+            terms = [(k, c) for k, c in enumerate(expr.coefficients) if c]
+            is_dim = expr.constant == 0 and len(terms) == 1 and terms[0][1] == 1
+            found.append(terms[0][0] if is_dim and terms[0][0] < map.dims else None)
+        return tuple(found)
 
     def evaluate(
         array: Any, *inputs: Any, map: AffineMap, checked: tuple[int, ...] = (), shape: Any = ()
@@ -187,10 +206,9 @@ class Load(Loop, name="kernel.load"):
 
 
 class Bounded(Loop, name="kernel.bounded"):
-    """An index read from data, checked: 0 <= value and value, value + extent < size, else
-    IndexError.
+    """An index read from data, checked: 0 <= value and value, value + extent < size.
 
-    `axis` is the array axis that it indexes, for the message.
+    IndexError otherwise. `axis` is the array axis that it indexes, for the message.
     """
 
     effects = True
@@ -207,9 +225,7 @@ class Bounded(Loop, name="kernel.bounded"):
 
 
 class IndexValue(Loop, name="kernel.index"):
-    """An affine expression of the dims as a number: operands dims, attributes `map` (one result),
-    `dtype`.
-    """
+    """An affine expression of the dims as a number: `map` (with one result) of `dtype`."""
 
     def pretty(op: Any, name: Any) -> str:
         (expression,) = op["map"].spell([name(v) for v in op.operands])
@@ -292,113 +308,8 @@ class Fusion(Loop, name="kernel.fusion"):
         return store_outputs(run(self.body, ()), outs)
 
 
-class ContractKernel(Loop, name="kernel.contract"):
-    """nd.dot_general(x, y) with its result axes permuted (`perm`), plus `init` where given.
-
-    Operands (x, y[, init], masks...[, out]); `accumulate` says that init is there. Result axis k is
-    axis perm[k] of (batch, x free, y free). `masks` = (target, axes) for each mask operand, an i1
-    array over those axes of x (target 0), y (1) or the result (2): elements where it is false count
-    as zero.
-    """
-
-    def infer(
-        x: Any,
-        y: Any,
-        *rest: Any,
-        contract: Any,
-        batch: Any,
-        perm: Any,
-        accumulate: bool = False,
-        masks: Any = (),
-    ) -> Any:
-        as_tensors = [TensorType(t.shape, t.dtype) for t in (x, y)]
-        found = REGISTRY["nd.dot_general"].infer(*as_tensors, contract=contract, batch=batch)
-        result = found.with_shape(tuple(found.shape[p] for p in perm))
-        if accumulate:
-            init, *rest = rest  # type: ignore[assignment]
-            if not isinstance(init, TensorType | MemRefType) or init.shape != result.shape:
-                raise TypeRuleError(f"expected init of type {result}, got {init}")
-        for (target, axes), mask in zip(masks, rest, strict=False):
-            shape = (x, y, result)[target].shape
-            if mask.dtype is not i1 or mask.shape != tuple(shape[a] for a in axes):
-                raise TypeRuleError(f"expected a mask over axes {axes} of {shape}, got {mask}")
-        return check_outputs(rest[len(masks) :], [result])
-
-    @staticmethod
-    def mask_operands(op: Any) -> list[Any]:
-        """(target, axes, mask value) of each mask."""
-        first = 3 if op.attributes.get("accumulate") else 2
-        masks = op.attributes.get("masks", ())
-        values = op.operands[first : first + len(masks)]
-        return [(*mask, value) for mask, value in zip(masks, values, strict=True)]
-
-    @staticmethod
-    def loops(op: Any) -> Any:
-        """The batch loops' sizes, and the loop of each axis of the operands and of the result."""
-        batch = op["batch"]
-        sizes = tuple(op.operands[0].type.shape[a] for a in batch[0])
-        written = _batch_dims(op["perm"], len(sizes))
-        follows = []
-        reads: dict[Any, Any] = {}
-        for value, axes in zip(op.operands, batch):
-            access = tuple(axes.index(k) if k in axes else None for k in range(value.type.rank))
-            follows.append(access)
-            reads.setdefault(value, []).append(access)
-        follows.append(written)
-        if op.attributes.get("accumulate"):
-            reads.setdefault(op.operands[2], []).append(written)
-        for target, axes, value in ContractKernel.mask_operands(op):
-            reads.setdefault(value, []).append(tuple(follows[target][a] for a in axes))
-        return sizes, reads, written
-
-    def interpret(self, run: Callable[..., Any], arrays: Sequence[Any]) -> tuple[Any, ...]:
-        x, y, *rest = arrays
-        init = rest.pop(0) if self.attributes.get("accumulate") else None
-        masks = self.attributes.get("masks", ())
-        values, outs = rest[: len(masks)], rest[len(masks) :]
-
-        def masked(array: Any, wanted: int) -> Any:
-            for (target, axes), mask in zip(masks, values, strict=True):
-                if target == wanted:
-                    shape = [n if k in axes else 1 for k, n in enumerate(array.shape)]
-                    order = np.argsort(axes)
-                    spread = np.transpose(mask, order).reshape(shape)
-                    array = np.where(spread, array, 0).astype(array.dtype)
-            return array
-
-        dot = REGISTRY["nd.dot_general"].evaluate
-        assert dot is not None
-        value = dot(masked(x, 0), masked(y, 1), contract=self["contract"], batch=self["batch"])
-        value = masked(np.transpose(value, self["perm"]), 2)
-        if init is not None:
-            value = value + init
-        return store_outputs([value], outs)
-
-
-def _batch_dims(perm: Sequence[int], batch: int) -> tuple[int | None, ...]:
-    return tuple(p if p < batch else None for p in perm)
-
-
-class Einsum(Op, name="kernel.einsum"):
-    """sum over the dims not in `result` of x[dims[0]] * y[dims[1]] over a `domain` of sizes."""
-
-    lowering = "einsum"
-
-    def infer(x: Any, y: Any, *, domain: Any, dims: Any, result: Any) -> TensorType:
-        for t, own in zip((x, y), dims, strict=True):
-            if t.shape != tuple(domain[d] for d in own):
-                raise TypeRuleError(f"{t} does not have dims {own} of {domain}")
-        return x.with_shape(tuple(domain[d] for d in result))
-
-    def evaluate(x: Any, y: Any, *, domain: Any, dims: Any, result: Any) -> Any:
-        found = np.einsum(x, list(dims[0]), y, list(dims[1]), list(result))
-        return np.asarray(found).astype(x.dtype, copy=False)
-
-
 class Number(Loop, name="kernel.number"):
-    """A run-time number of the program, never part of its code: `value` is an index, f32 or f64
-    attribute.
-    """
+    """A run-time number, never part of the code: `value` is an index, f32 or f64 attribute."""
 
     def infer(*, value: Any) -> ScalarType:
         return attribute_type(value)
@@ -411,7 +322,7 @@ class Apply(Loop, name="kernel.apply"):
     """An operation that is no nest, in buffer form: `op` names it, `attributes` are its own.
 
     Operands: its inputs, then `outputs` output buffers. `shapes` are the inputs' shapes as tensors,
-        in which sizes known at run time are Dims.
+    in which sizes known at run time are Dims.
     """
 
     def infer(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,8 @@ class Alias(Loop, name="mem.alias"):
     def infer(buffer: Any, *, type: MemRefType) -> MemRefType:
         if not isinstance(buffer, MemRefType) or buffer.dtype != type.dtype:
             raise TypeRuleError(f"cannot view {buffer} as {type}")
+        if math.prod(buffer.shape) != math.prod(type.shape):
+            raise TypeRuleError(f"cannot view {buffer} as {type}: the sizes differ")
         return type
 
     def evaluate(buffer: Any, *, type: MemRefType) -> np.ndarray:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from gradc.ir.core import defined_by
 from gradc.ir.diagnostic import TypeRuleError
 from gradc.ir.opdef import NOT_DIFFERENTIABLE, Elementwise, Invalid, Sample, Samples
-from gradc.ir.ops.elementwise import defined_by
 from gradc.ir.ops.sampling import corners, floats, uniform, wrong_dtype
 from gradc.ir.type_rules import expect_count, expect_dtype, names, same_type
 from gradc.ir.types import (
@@ -68,15 +68,15 @@ def _convert_samples(rng: np.random.Generator, dtype: ScalarType) -> Any:
 
 
 class Convert(Elementwise, name="nd.convert"):
-    """The same values in the element type `dtype`, as ndarray.astype: floats round to nearest even,
-    floats to integers drop the fraction, complex to real drops the imaginary part, to bool is x !=
-    0.
+    """The same values in the element type `dtype`, as ndarray.astype gives them.
 
-    dx = g converted back, where both types carry gradients.
+    Floats round to nearest even, floats to integers drop the fraction, complex to real drops the
+    imaginary part, to bool is x != 0. dx = g converted back, where both types carry gradients.
     """
 
     finite_slope = True
     linear = True
+    shift = "same"
 
     def infer(*types: Any, dtype: ScalarType) -> Any:
         expect_count(types, 1)

@@ -14,6 +14,7 @@ import numpy as np
 
 from gradc.ir.diagnostic import TypeRuleError
 from gradc.ir.opdef import NOT_DIFFERENTIABLE, ArgReduce, Invalid, Reduce, Sample, Samples
+from gradc.ir.ops.composite import spread_axes
 from gradc.ir.ops.creation import constant_value
 from gradc.ir.ops.sampling import uniform
 from gradc.ir.type_rules import expect_axes, expect_dtype
@@ -80,15 +81,12 @@ def reduce_samples(dtypes: Any, lo: float = -4, hi: float = 4, empty: bool = Tru
 
 def spread(b: Any, op: Any, value: Any) -> Any:
     """A value of the result's shape, repeated along the reduced axes to the operand's shape."""
-    shape = op.operands[0].type.shape
-    kept = tuple(k for k in range(len(shape)) if k not in op["axes"])
-    return b.broadcast(value, shape=shape, dims=kept)
+    return spread_axes(b, value, op.operands[0].type.shape, op["axes"])
 
 
 def accumulate_wide(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Run function(x, dtype=...) in x's own dtype, or in float32 for float16 and bfloat16, and
-    round
-    the result to x's dtype once at the end."""
+    """Run function(x, axis=...) in x's own dtype; float16 and bfloat16 in float32, with one
+    rounding at the end."""
 
     def evaluate(x: Any, *, axes: Any) -> Any:
         narrow = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
@@ -108,13 +106,15 @@ def drop_axes_of_one(b: Any, op: Any) -> Any:
 
 class ReduceSum(Reduce, name="nd.reduce_sum"):
     """Sum over `axes` in the operand's dtype; f16 and bf16 accumulate in f32 and round once.
-    Numbers.
 
-    An empty sum is 0. dx = spread(g).
+    Numbers. An empty sum is 0. dx = spread(g).
     """
 
     infer = reduced(NUMBERS)
     combine = "add"
+    ufunc = np.add
+    reassociates = True
+    shift = "sum over axes"
     finite_slope = True
     linear = True
     samples = reduce_samples(NUMBERS)
@@ -174,15 +174,16 @@ def _others(b: Any, x: Any, axes: tuple[int, ...]) -> Any:
 
 class ReduceProd(Reduce, name="nd.reduce_prod"):
     """Product over `axes` in the operand's dtype; f16 and bf16 multiply in f32 and round once.
-    Numbers.
 
-    An empty product is 1. dx = spread(g) conj(product of the other elements), right with zeros in
-    x.
+    Numbers. An empty product is 1. dx = spread(g) conj(product of the other elements), right with
+    zeros in x.
     """
 
     tame = True
     infer = reduced(NUMBERS)
     combine = "mul"
+    ufunc = np.multiply
+    reassociates = True
     evaluate = accumulate_wide(lambda x, axis: np.prod(x, axis=axis, dtype=x.dtype))
     simplify = drop_axes_of_one
 
@@ -214,6 +215,7 @@ class _Extremum(Reduce):
     """What reduce_max and reduce_min share: tied elements get equal shares of g."""
 
     tame = True
+    has_identity = False
 
     def masked_vjp(b, op, g):
         (x,) = op.operands
@@ -256,6 +258,8 @@ class ReduceMax(_Extremum, name="nd.reduce_max"):
 
     infer = reduced(REALS, "maximum")
     combine = "maximum"
+    ufunc = np.maximum
+    vector_op = "arith.maximumf"
     samples = Samples(_extremum_samples, REALS)
 
     def identity(dtype):
@@ -273,6 +277,8 @@ class ReduceMin(_Extremum, name="nd.reduce_min"):
 
     infer = reduced(REALS, "minimum")
     combine = "minimum"
+    ufunc = np.minimum
+    vector_op = "arith.minimumf"
     samples = Samples(_extremum_samples, REALS)
 
     def identity(dtype):
@@ -287,6 +293,7 @@ class ReduceAny(Reduce, name="nd.reduce_any"):
 
     infer = reduced((i1,))
     combine = "logical_or"
+    ufunc = np.logical_or
     vjp = NOT_DIFFERENTIABLE
     simplify = drop_axes_of_one
     samples = reduce_samples((i1,))
@@ -303,6 +310,7 @@ class ReduceAll(Reduce, name="nd.reduce_all"):
 
     infer = reduced((i1,))
     combine = "logical_and"
+    ufunc = np.logical_and
     vjp = NOT_DIFFERENTIABLE
     simplify = drop_axes_of_one
     samples = reduce_samples((i1,))
@@ -349,8 +357,7 @@ def _comparable(x: Any) -> Any:
 
 
 class ArgMax(ArgReduce, name="nd.argmax"):
-    """Index along `axis` of the largest element, i64: the first of equal ones, the first NaN if any
-    is.
+    """Index along `axis` of the largest element, i64: of equal ones the first; the first NaN.
 
     bool, integers and floating. `better`: the comparison by which a later element replaces the best
     so far.
@@ -366,8 +373,7 @@ class ArgMax(ArgReduce, name="nd.argmax"):
 
 
 class ArgMin(ArgReduce, name="nd.argmin"):
-    """Index along `axis` of the smallest element, i64: the first of equal ones, the first NaN if
-    any is.
+    """Index along `axis` of the smallest element, i64: of equal ones the first; the first NaN.
 
     bool, integers and floating. `better`: the comparison by which a later element replaces the best
     so far.

@@ -157,11 +157,10 @@ def _recur(a: Any, x: Any) -> Any:
 
 
 class LinearScan(Scan, name="nd.linear_scan"):
-    """The linear recurrence y_i = a_i y_{i-1} + x_i, y_0 = x_0, of operands (a, x). Floating,
-    complex.
+    """The linear recurrence y_i = a_i y_{i-1} + x_i, y_0 = x_0, of operands (a, x).
 
-    The first a is not used. Its cotangents are linear recurrences against the direction of the
-    scan: dx_i = g_i + conj(a_{i+1}) dx_{i+1}, da_i = dx_i conj(y_{i-1}).
+    Floating and complex. The first a is not used. Its cotangents are linear recurrences against the
+    direction of the scan: dx_i = g_i + conj(a_{i+1}) dx_{i+1}, da_i = dx_i conj(y_{i-1}).
     """
 
     tame = True

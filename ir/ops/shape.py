@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradc.ir.affine import AffineExpr, AffineMap
+from gradc.ir.core import defined_by
 from gradc.ir.diagnostic import TypeRuleError
 from gradc.ir.opdef import Invalid, Piece, Sample, Samples, Shape
 from gradc.ir.ops.creation import constant_value
@@ -51,10 +52,9 @@ def expect_shape(shape: Any, what: str = "shape") -> None:
         raise TypeRuleError(f"expected {what} to be a tuple of sizes, got {shape!r}")
 
 
-def defined_by(value: Any, name: str) -> Any:
-    """The operation that defines `value` if it is called `name`, else None."""
-    op = value.defining_op
-    return op if op is not None and op.name == name else None
+def long_axes(value: Any) -> tuple[int, ...]:
+    """The axes of the value that are longer than 1."""
+    return tuple(k for k, n in enumerate(value.type.shape) if n != 1)
 
 
 class Broadcast(Shape, name="nd.broadcast"):
@@ -65,6 +65,7 @@ class Broadcast(Shape, name="nd.broadcast"):
     """
 
     repeats = True
+    shift = "broadcast"
 
     def infer(x: Any, *, shape: tuple[Any, ...], dims: tuple[int, ...]) -> TensorType:
         expect_tensor(x)
@@ -113,6 +114,9 @@ class Broadcast(Shape, name="nd.broadcast"):
 
 class Reshape(Shape, name="nd.reshape"):
     """The same elements in row-major order under a new shape. dx = g under the old one."""
+
+    keeps_order = True
+    shift = "reshape"
 
     def infer(x: Any, *, shape: tuple[Any, ...]) -> TensorType:
         expect_tensor(x)
@@ -203,6 +207,8 @@ def split_map(old: tuple[Any, ...], new: tuple[Any, ...]) -> AffineMap | None:
 
 class Transpose(Shape, name="nd.transpose"):
     """Result axis k is operand axis perm[k]. dx = g transposed back."""
+
+    shift = "transpose"
 
     def infer(x: Any, *, perm: tuple[int, ...]) -> TensorType:
         expect_tensor(x)

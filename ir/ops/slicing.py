@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from gradc.ir.affine import AffineExpr, AffineMap
+from gradc.ir.core import defined_by
 from gradc.ir.diagnostic import TypeRuleError
 from gradc.ir.opdef import Accumulate, Index, Invalid, Piece, Sample, Samples, Shape
 from gradc.ir.ops.sampling import uniform
-from gradc.ir.ops.shape import defined_by, expect_shape
+from gradc.ir.ops.shape import expect_shape
 from gradc.ir.type_rules import expect_dtype, expect_tensor
 from gradc.ir.types import ARRAY_DTYPES, INTEGERS, Dim, ScalarType, TensorType, f64, i64, tensor
 

@@ -38,6 +38,7 @@ class Exp(Elementwise, name="nd.exp"):
     infer = same_type(INEXACT)
     evaluate = np.exp
     serves = ("math.exp",)
+    shift = "exponential"
     scalar = "exp"
     cost = 20
     samples = wrong_dtype(floats(-2, 2), i1)
@@ -79,6 +80,7 @@ class Log(Elementwise, name="nd.log"):
 
     infer = same_type(INEXACT)
     evaluate = np.log
+    shift = "logarithm"
     scalar = "log"
     cost = 20
     samples = wrong_dtype(floats(0.5, 4), i1)

@@ -9,11 +9,10 @@ accuracy does not fall with the length.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from gradc.ir.builder import Builder
 from gradc.ir.core import OpaqueAttribute, Value
-from gradc.ir.opdef import REGISTRY
+from gradc.ir.opdef import REGISTRY, reduction
 from gradc.ir.ops import arith_casts, arith_integers, scf
 from gradc.ir.types import ScalarType, bf16, f16, f32, f64
 from gradc.passes.lower.access import index_constant
@@ -25,22 +24,10 @@ BLOCK = 1024
 # The flags of an accumulating operation: any order of the terms, products may be fused.
 REORDERED = OpaqueAttribute("#arith.fastmath<reassoc,contract>")
 
-_REDUCTIONS: dict[str, Any] = {}
-_VECTOR_REDUCTIONS = {"maximum": "arith.maximumf", "minimum": "arith.minimumf"}
-
-
-def reduction(combine: str) -> Any:
-    """The Reduce operation class that merges by `combine`."""
-    if not _REDUCTIONS:
-        for cls in REGISTRY.values():
-            if cls.lowering == "reduce":
-                _REDUCTIONS.setdefault(cls.combine, cls)  # type: ignore[attr-defined]
-    return _REDUCTIONS[combine]
-
 
 def partial_dtype(combine: str, dtype: ScalarType) -> ScalarType:
     """The dtype in which partial results are held: half types add and multiply in f32."""
-    return f32 if dtype in (f16, bf16) and combine in ("add", "mul") else dtype
+    return f32 if dtype in (f16, bf16) and reduction(combine).reassociates else dtype
 
 
 def neutral(b: Builder, combine: str, dtype: ScalarType) -> Scalar:
@@ -56,17 +43,20 @@ def combine_scalars(
     s = ScalarBuilder(b)
     if value.dtype is not partial.dtype:
         value = s.convert(value, partial.dtype)
-    if fast and combine in ("add", "mul") and partial.dtype.is_inexact:
-        if combine == "add" or not partial.dtype.is_complex:
-            a = Arithmetic(b, REORDERED)
-            merge = a.add if combine == "add" else a.mul
+    cls = reduction(combine)
+    if fast and cls.reassociates and partial.dtype.is_inexact and hasattr(Arithmetic, combine):
+        # Of complex numbers only sums merge part by part.
+        if cls.linear or not partial.dtype.is_complex:
+            merge = getattr(Arithmetic(b, REORDERED), combine)
             pairs = zip(partial.parts, value.parts, strict=True)
             return Scalar(partial.dtype, tuple(merge(x, y, fast=True) for x, y in pairs))
-    if combine in _VECTOR_REDUCTIONS and partial.dtype in (f32, f64):
+    if cls.vector_op and partial.dtype in (f32, f64):
         # LLVM knows these as reductions and vectorises them; comparisons and selects it does not.
-        parts = [b.create(REGISTRY[_VECTOR_REDUCTIONS[combine]], [partial.value, value.value], {})]
+        parts = [b.create(REGISTRY[cls.vector_op], [partial.value, value.value], {})]
         return Scalar(partial.dtype, tuple(parts))
-    merged: Scalar = getattr(s, combine)(partial, value)
+    merged: Scalar = (
+        cls.merge(s, partial, value) if cls.merge else getattr(s, combine)(partial, value)
+    )
     return merged
 
 
@@ -96,7 +86,9 @@ def blocked(
 ) -> list[Scalar]:
     """A loop from low to high with partial results; `long` ones with float sums run in blocks."""
     one = index_constant(b, 1)
-    sums = [c == "add" and s.dtype.is_inexact for c, s in zip(combines, starts, strict=True)]
+    sums = [
+        s.dtype.is_inexact and reduction(c).linear for c, s in zip(combines, starts, strict=True)
+    ]
     if not long or not any(sums):
         return loop(b, low, high, one, starts, run)
     totals = [t for s, is_sum in zip(starts, sums) for t in _total(b, s, is_sum)]

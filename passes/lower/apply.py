@@ -1,7 +1,7 @@
 """Loops of the operations that are no nests of `kernel.generic`: scans, argmax, scatters, nonzero.
 
-One emitter for each lowering class; what a class member computes is its own payload (`combine`,
-`better`, ...).
+One emitter for each lowering class, or for each `emitter` that an operation names; what a class
+member computes is its own payload (`combine`, `better`, ...).
 """
 
 from __future__ import annotations
@@ -11,21 +11,18 @@ from typing import Any
 
 from gradc.ir.builder import Builder
 from gradc.ir.core import Value
-from gradc.ir.diagnostic import GradcError
+from gradc.ir.diagnostic import IRError
 from gradc.ir.opdef import REGISTRY
 from gradc.ir.ops import scf
-from gradc.ir.ops.index import NonZero, Scatter, SizeOf
 from gradc.ir.ops.kernel import Apply
 from gradc.ir.ops.slicing import region_map
 from gradc.ir.types import Dim, bf16, f16, f32, i64
 from gradc.passes.lower.access import Array, index_constant, index_value, load, store
 from gradc.passes.lower.arithmetic import Arithmetic
 from gradc.passes.lower.body import check_bounds, index_to_number, number_to_index
-from gradc.passes.lower.context import Context
+from gradc.passes.lower.context import Body, Context
 from gradc.passes.lower.scalar_value import Scalar
 from gradc.passes.lower.scalars import ScalarBuilder
-
-Body = Callable[[Builder, list[Value]], None]
 
 
 class Application:
@@ -43,25 +40,10 @@ class Application:
         self.shapes = op.attributes.get("shapes", ())
 
     def over(self, b: Builder, sizes: Sequence[Any], body: Body) -> None:
-        """Loops over sizes around body(builder, indices)."""
-
-        def level(inner: Builder, k: int, ivs: list[Value]) -> None:
-            if k == len(sizes):
-                body(inner, ivs)
-                return
-
-            def step(deep: Builder, iv: Value) -> Sequence[Value]:
-                deep.location = b.location
-                level(deep, k + 1, [*ivs, iv])
-                return ()
-
-            zero, one = index_constant(inner, 0), index_constant(inner, 1)
-            scf.for_(inner, zero, self.size(inner, sizes[k]), one, (), step)
-
-        level(b, 0, [])
+        self.context.over(b, sizes, body)
 
     def size(self, b: Builder, size: Any) -> Value:
-        return self.context.sizes[size.name] if isinstance(size, Dim) else index_constant(b, size)
+        return self.context.size(b, size)
 
     def copy(self, b: Builder, source: Array, target: Array, shape: Sequence[Any]) -> None:
         if source.buffer is not target.buffer:
@@ -71,9 +53,14 @@ class Application:
 
 
 def emit_apply(b: Builder, op: Apply, context: Context) -> None:
-    emitter = EMITTERS.get(REGISTRY[op["op"]]) or EMITTERS.get(REGISTRY[op["op"]].lowering)
+    cls = REGISTRY[op["op"]]
+    emitter = EMITTERS.get(cls.emitter or cls.lowering)
     if emitter is None:
-        raise GradcError(f"{op['op']} cannot be compiled to native code")
+        raise IRError(
+            f"{cls.name} cannot be compiled to native code: expected an operation that `fuse` puts "
+            f"into a kernel, or one lowered as {', '.join(EMITTERS)}",
+            location=op.location,
+        )
     emitter(b, Application(b, op, context))
 
 
@@ -266,11 +253,12 @@ def emit_size(b: Builder, run: Application) -> None:
     store(b, index_to_number(b, size, i64), run.outputs[0], ())
 
 
-EMITTERS: dict[Any, Callable[[Builder, Application], None]] = {
+# By `Op.emitter`, or the lowering class of an operation that names none.
+EMITTERS: dict[str, Callable[[Builder, Application], None]] = {
     "scan": emit_scan,
     "argreduce": emit_argreduce,
     "store": emit_store,
-    Scatter: emit_scatter,
-    NonZero: emit_nonzero,
-    SizeOf: emit_size,
+    "scatter": emit_scatter,
+    "nonzero": emit_nonzero,
+    "size": emit_size,
 }

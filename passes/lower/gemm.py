@@ -15,7 +15,8 @@ from gradc.ir.builder import Builder
 from gradc.ir.core import TypedNumber, Value
 from gradc.ir.ops import scf
 from gradc.ir.ops.contract import free_axes
-from gradc.ir.ops.kernel import ContractKernel, Number
+from gradc.ir.ops.contract_kernel import ContractKernel
+from gradc.ir.ops.kernel import Number
 from gradc.ir.ops.memref import reinterpret_cast, row_major
 from gradc.ir.types import i1, index
 from gradc.passes.lower.access import Array, index_constant, load, store

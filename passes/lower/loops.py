@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from gradc.ir.builder import Builder
 from gradc.ir.core import Operation, Value
 from gradc.ir.ops import scf
+from gradc.ir.ops.contract_kernel import ContractKernel
 from gradc.ir.ops.func import FuncOp
-from gradc.ir.ops.kernel import Apply, ContractKernel, Fusion, Generic
+from gradc.ir.ops.kernel import Apply, Fusion, Generic
 from gradc.ir.ops.mem import Alias, Alloc, Copy, Free
 from gradc.ir.ops.memref import reinterpret_cast, storage
 from gradc.ir.types import Dim, MemRefType, i8
@@ -21,7 +22,7 @@ from gradc.passes.bufferize import Buffers
 from gradc.passes.lower.access import Array, index_constant
 from gradc.passes.lower.apply import emit_apply
 from gradc.passes.lower.context import Context
-from gradc.passes.lower.nest import NestEmitter
+from gradc.passes.lower.parallel import ParallelNest
 from gradc.passes.lower.scratch import Scratch
 
 
@@ -103,4 +104,4 @@ def emit_kernel(b: Builder, op: Operation, context: Context) -> None:
         for position, out in enumerate(outs):
             targets[(op, position)] = [arrays[out]]
         ops = [op]
-    NestEmitter(context, ops, targets).emit(b)
+    ParallelNest(context, ops, targets).emit(b)

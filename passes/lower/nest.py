@@ -3,29 +3,26 @@
 Scalar operations stand at the shallowest loop whose indices they use. Reductions whose inner loops
 are all reduced are carried in registers; others are accumulated in memory, which is set to the
 neutral element first. Long sums are split into blocks whose totals are added with an error term, so
-that their accuracy does not fall with the length. A large outermost loop is cut into jobs of a
-number that depends on the sizes alone; each job has its own partial results, combined in order, so
-that results do not depend on the threads.
+that their accuracy does not fall with the length. A large outermost loop is cut into jobs by
+parallel.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gradc.ir.builder import Builder
-from gradc.ir.core import Operation, TypedNumber, Value
-from gradc.ir.opdef import REGISTRY
-from gradc.ir.ops import scf
-from gradc.ir.ops.kernel import ContractKernel, Number
-from gradc.ir.types import Dim, ScalarType, index
+from gradc.ir.core import Operation, Value
+from gradc.ir.opdef import reduction
+from gradc.ir.ops.contract_kernel import ContractKernel
+from gradc.ir.types import Dim, ScalarType
 from gradc.passes.lower.access import Array, index_constant, load, store
 from gradc.passes.lower.accumulate import (
     BLOCK,
     blocked,
     combine_scalars,
     neutral,
-    partial_dtype,
 )
 from gradc.passes.lower.arithmetic import Arithmetic
 from gradc.passes.lower.body import BodyEmitter
@@ -34,12 +31,6 @@ from gradc.passes.lower.gemm import ContractEmitter
 from gradc.passes.lower.scalar_value import Scalar
 from gradc.passes.lower.scalars import ScalarBuilder
 from gradc.passes.lower.tree import Kernel, Loop, Output, build, describe, shared_loops
-
-# Scalar operations per job of a parallel loop, and the most jobs of one loop.
-JOB_WORK = 32768
-MOST_JOBS = 16
-# The most bytes that partial results of all jobs may take.
-MOST_PARTIAL_BYTES = 4 << 20
 
 Key = tuple[Kernel, int]
 
@@ -119,136 +110,27 @@ class NestEmitter:
     def emit(self, b: Builder) -> None:
         for kernel in self.kernels:
             self.check_not_empty(b, kernel)
-        for item in self.items:
-            jobs = self.jobs(item)
-            if isinstance(item, Loop) and jobs is not None and len(self.items) == 1:
-                self.emit_parallel(b, item, jobs)
-                return
+        self.emit_tree(b)
+
+    def emit_tree(self, b: Builder) -> None:
         self.start(b, None, 1)
         self.emit_items(b, self.items, [], {})
 
     def check_not_empty(self, b: Builder, kernel: Kernel) -> None:
         """A maximum over no elements is an error; of run-time sizes only the run can tell."""
         for output in kernel.outputs:
-            if output.combine in ("maximum", "minimum"):
+            if output.combine and not reduction(output.combine).has_identity:
                 for d, n in enumerate(kernel.sizes):
                     if d not in output.dims and isinstance(n, Dim):
-                        check_not_empty(b, self.size(b, n), output.combine)
+                        check_not_empty(b, self.context.size(b, n), output.combine)
 
     def start(self, b: Builder, job: Value | None, jobs: int) -> None:
         self.place_inner_values(b, job, jobs)
         for kernel in self.kernels:
             if not is_contract(kernel):
-                self.bodies[kernel] = BodyEmitter(kernel, self.arrays, self.registers, self.size)
-
-    def jobs(self, item: Loop | Kernel) -> int | None:
-        """Into how many jobs to cut an outermost loop; None to leave it serial."""
-        if not isinstance(item, Loop) or isinstance(item.size, Dim):
-            return None
-        if all(isinstance(n, int) and n <= 16 for k in item.kernels for n in k.sizes):
-            return None
-        work = 0
-        partial = 0
-        for kernel in item.kernels:
-            points = 1
-            for n in kernel.sizes:
-                points *= self.static(n)
-            if is_contract(kernel):
-                x = kernel.op.operands[0].type
-                depth = 1
-                for a in kernel.op.attributes["contract"][0]:
-                    depth *= x.shape[a]
-                out = kernel.op.operands[-1] if not kernel.op.results else kernel.op.results[0]
-                size = 1
-                for n in out.type.shape:
-                    size *= n
-                work += size * depth // 8
-                continue
-            work += points * sum(getattr(op, "cost", 1) for op in kernel.op.body.ops)
-            for output in kernel.outputs:
-                if 0 not in output.dims:
-                    kept = output.dtype.itemsize
-                    for d in output.dims:
-                        kept *= self.static(kernel.sizes[d])
-                    partial += kept
-        jobs = min(MOST_JOBS, item.size, max(1, work // JOB_WORK))
-        while jobs > 1 and jobs * partial > min(MOST_PARTIAL_BYTES, 2 * work):
-            jobs //= 2
-        return int(jobs)
-
-    def emit_parallel(self, b: Builder, loop: Loop, jobs: int) -> None:
-        """Cut the outermost loop into jobs; combine their partial results in order."""
-        count = number(b, jobs)
-        size = self.size(b, loop.size)
-        zero, one = index_constant(b, 0), index_constant(b, 1)
-        reduced = [
-            (kernel, output)
-            for kernel in loop.kernels
-            for output in kernel.outputs
-            if 0 not in output.dims and kernel.rank
-        ]
-        for kernel, output in reduced:
-            shape = tuple(self.static(kernel.sizes[d]) for d in output.dims)
-            dtype = partial_dtype(output.combine, output.dtype)
-            buffer = self.context.scratch.shared(b, (jobs, *shape), dtype)
-            self.partials[(kernel, output.position)] = Array(buffer, dtype)
-
-        def body(inner: Builder, job: Value) -> None:
-            inner.location = b.location
-            a = Arithmetic(inner)
-            low = a.emit(_DIVUI, a.mul(job, size), count)
-            high = a.emit(_DIVUI, a.mul(a.add(job, one), size), count)
-            self.start(inner, job, jobs)
-            self.emit_loop(inner, loop, [], {}, (low, high), job)
-
-        work = {"gradc.work": JOB_WORK}
-        scf.parallel(b, [zero], [count], [one], body, work)
-        for kernel, output in reduced:
-            self.combine_partials(b, kernel, output, count)
-
-    def combine_partials(self, b: Builder, kernel: Kernel, output: Output, count: Value) -> None:
-        partial = self.partials[(kernel, output.position)]
-
-        def at(inner: Builder, ivs: list[Value]) -> None:
-            start = neutral(inner, output.combine, output.dtype)
-
-            def step(deep: Builder, job: Value, *carried: Value) -> Sequence[Value]:
-                value = load(deep, partial, [job, *ivs])
-                held = Scalar(start.dtype, carried)
-                return combine_scalars(deep, output.combine, held, value).parts
-
-            zero, one = index_constant(inner, 0), index_constant(inner, 1)
-            parts = scf.for_(inner, zero, count, one, start.parts, step)
-            for array in self.target(kernel, output):
-                merged = Scalar(start.dtype, tuple(parts))
-                store(inner, convert_to(inner, merged, array.dtype), array, ivs)
-
-        self.over(b, [kernel.sizes[d] for d in output.dims], at)
-
-    def over(
-        self, b: Builder, sizes: Sequence[Any], body: Callable[[Builder, list[Value]], None]
-    ) -> None:
-        """Plain loops over sizes around body(builder, indices)."""
-
-        def level(inner: Builder, k: int, ivs: list[Value]) -> None:
-            if k == len(sizes):
-                body(inner, ivs)
-                return
-            self.counted(inner, sizes[k], lambda deep, iv: level(deep, k + 1, [*ivs, iv]))
-
-        level(b, 0, [])
-
-    def counted(self, b: Builder, size: Any, body: Callable[[Builder, Value], None]) -> None:
-        def step(inner: Builder, iv: Value) -> Sequence[Value]:
-            inner.location = b.location
-            body(inner, iv)
-            return ()
-
-        zero, one = index_constant(b, 0), index_constant(b, 1)
-        scf.for_(b, zero, self.size(b, size), one, (), step)
-
-    def size(self, b: Builder, size: Any) -> Value:
-        return self.context.sizes[size.name] if isinstance(size, Dim) else index_constant(b, size)
+                self.bodies[kernel] = BodyEmitter(
+                    kernel, self.arrays, self.registers, self.context.size
+                )
 
     # ------------------------------------------------------------------ loops
 
@@ -296,7 +178,7 @@ class NestEmitter:
                     starts.append(
                         neutral(b, output.combine, output.dtype) if fresh else carried[key]
                     )
-        low, high = bounds or (index_constant(b, 0), self.size(b, loop.size))
+        low, high = bounds or (index_constant(b, 0), self.context.size(b, loop.size))
 
         def run(inner: Builder, iv: Value, values: list[Scalar]) -> list[Scalar]:
             inner.location = b.location
@@ -346,7 +228,7 @@ class NestEmitter:
                 place = self.indices(output, array, ordered, job)  # type: ignore[arg-type]
                 store(inner, convert_to(inner, value, array.dtype), array, place)
 
-        self.over(b, [kernel.sizes[d] for d in inner_dims], at)
+        self.context.over(b, [kernel.sizes[d] for d in inner_dims], at)
 
     def finish(
         self,
@@ -375,7 +257,7 @@ class NestEmitter:
         """A batched product at the open batch loops."""
         out = self.storage(kernel, kernel.outputs[0], None)[0]
         copies = {target: array for (k, target), array in self.copies.items() if k is kernel}
-        ContractEmitter(kernel, ivs, self.arrays, out, copies, self.over).emit(b)
+        ContractEmitter(kernel, ivs, self.arrays, out, copies, self.context.over).emit(b)
 
     def emit_point(
         self,
@@ -409,12 +291,3 @@ def check_not_empty(b: Builder, size: Value, what: str) -> None:
 
 def is_contract(kernel: Kernel) -> bool:
     return isinstance(kernel.op, ContractKernel)
-
-
-def number(b: Builder, value: int) -> Value:
-    """A run-time number of the program as an index."""
-    found: Value = b.create(Number, (), {"value": TypedNumber(value, index)})
-    return found
-
-
-_DIVUI: Any = REGISTRY["arith.divui"]

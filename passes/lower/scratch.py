@@ -12,7 +12,7 @@ from gradc.ir.ops.memref import SCRATCH_BYTES, storage
 from gradc.ir.types import Dim, MemRefType, ScalarType
 from gradc.passes.lower.access import index_constant
 from gradc.passes.lower.arithmetic import Arithmetic
-from gradc.passes.release import ALIGNMENT
+from gradc.passes.release import aligned
 
 
 class Scratch:
@@ -35,7 +35,7 @@ class Scratch:
     def take(self, bytes: int) -> int:
         """An aligned byte offset in the arena."""
         offset = self.base + self.used
-        self.used += -(-bytes // ALIGNMENT) * ALIGNMENT
+        self.used += aligned(bytes)
         self.peak = max(self.peak, self.used)
         return offset
 
@@ -62,14 +62,14 @@ class Scratch:
             size <= SCRATCH_BYTES // 4 and all(n <= 16 for n in shape)
             for (shape, _), size in zip(wanted, sizes, strict=True)
         ]
-        aligned = [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]
-        stride = sum(n for n, stack in zip(aligned, on_stack, strict=True) if not stack)
+        rounded = [aligned(size) for size in sizes]
+        stride = sum(n for n, stack in zip(rounded, on_stack, strict=True) if not stack)
         base = self.take(stride * jobs) if stride else 0
         start: Value | None = None
         if job is not None and stride:
             start = Arithmetic(b).mul(job, index_constant(b, stride))
         found = []
-        for (shape, dtype), bytes, stack in zip(wanted, aligned, on_stack, strict=True):
+        for (shape, dtype), bytes, stack in zip(wanted, rounded, on_stack, strict=True):
             to = MemRefType(shape, storage(dtype))
             if stack:
                 found.append(b.memref_alloca(to=to))

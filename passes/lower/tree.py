@@ -1,5 +1,4 @@
-"""The loop tree of a group of kernels: which loops they share, and what storage its inner values
-need.
+"""The loop tree of a group of kernels: the loops they share, the storage of its inner values.
 
 Kernels come in order. Neighbours share the loop at a depth when its size agrees and each reads of
 the others only what the same iteration wrote (`group.aligned`). A value used only inside the tree
@@ -14,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradc.ir.core import Operation, Value
-from gradc.ir.ops.kernel import ContractKernel, Generic
-from gradc.passes.group import Access, access_of, aligned
-from gradc.passes.inline import Place
+from gradc.ir.ops.contract_kernel import ContractKernel
+from gradc.ir.ops.kernel import Access, Generic
+from gradc.passes.group import aligned
 
 
 @dataclass(eq=False)
@@ -83,18 +82,8 @@ def describe(op: Operation) -> Kernel:
         value = op.results[k] if op.results else None
         dtype = op.body.terminator.operands[k].type.dtype
         outputs.append(Output(k, value, combine, map.as_dims, dtype))
-    loads: dict[Value, list[Access]] = {}
-    for inner in op.walk():
-        if inner.name == "kernel.load":
-            map = inner.attributes["map"]
-            index = tuple(
-                Place(tuple((k, c) for k, c in enumerate(e.coefficients) if c), e.constant)
-                for e in map.results
-            )
-            access = tuple(None if a is None or a >= map.dims else a for a in access_of(index))
-            loads.setdefault(inner.operands[0], []).append(access)
     writes = {o.value: o.dims for o in outputs if o.value is not None}
-    return Kernel(op, op["sizes"], outputs, loads, writes)
+    return Kernel(op, op["sizes"], outputs, op.reads(), writes)
 
 
 def build(kernels: Sequence[Kernel]) -> list[Loop | Kernel]:
