@@ -213,7 +213,7 @@ CONTRACT = analytic(
     "np.tensordot({f}, {f}, axes=0)", "np.tensordot({m}, {w}, axes=([0, 1], [0, 1]))", "{m} @ {v}",
     "np.einsum('ij,ij->j', {m}, {w})", "np.einsum('ij,kj->ik', {m}, {w})", "{v} @ {m}",
     "np.einsum('i,i', {v}, {w})", "np.einsum('...i->...', {v})", "np.einsum('ij->ji', {m})",
-    "np.einsum('ii->i', {m})", "np.einsum('...i,...i->...', {v}, {w})", "np.dot({v}, 2.0)",
+    "np.einsum('ii->i', {m} @ {0}.T)", "np.einsum('...i,...i->...', {v}, {w})", "np.dot({v}, 2.0)",
     "np.einsum('i,j->ij', {v}, {v})", "np.einsum('ij,jk,k->i', {m}, {m}, {v})", "np.dot({m}, {v})",
     "np.einsum('...ij,...jk', {m}, {m})", "np.tensordot({m}, {v}, axes=([-1], [0]))",
     "np.multiply.outer({v}, {v})", "np.cross({v}, {w}) if {0}.shape[-1] == 3 else {0}",
