@@ -29,7 +29,8 @@ def _region(e: FunctionEmitter, op: Any) -> None:
     child = ModuleEmitter()
     child.sites, child.sizes = e.module.sites, e.module.sizes
     inner = FunctionEmitter(child)
-    parameters, arguments = [], []
+    parameters: list[str] = []
+    arguments: list[str] = []
     for value in captured_values(op):
         names = []
         for name, t in zip(e.values[value], component_kinds(value), strict=True):
