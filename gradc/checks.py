@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from gradc import pytree
 from gradc.engine import disable_compile
 from gradc.linear import jvp, vjp
+from gradc.run_time_sizes import fitted
 
 # Central differences with two steps and Richardson's extrapolation: the error is O(step^4).
 _STEP = 1e-3
@@ -64,11 +66,20 @@ def _check(
             f"differences give {expected:.10g}"
         )
     if order > 1:
-
-        def first(*inner: Any) -> Any:
-            return vjp(function, *inner)[1](weights)
-
+        # As arguments, not as closure variables: those of library code are not read anew.
+        first = partial(_pulled_back, function, weights)
         _check(first, args, order - 1, rtol, atol, level + 1)
+
+
+def _pulled_back(function: Callable[..., Any], weights: Any, *args: Any) -> Any:
+    """The first derivatives of `function`, weighted, with respect to all arguments."""
+    result, pullback = vjp(function, *args)
+    return pullback(_like_result(weights, result))
+
+
+def _like_result(weights: Any, result: Any) -> Any:
+    """The weights in the shapes of a traced result, whose sizes may be known only at run time."""
+    return pytree.tree_map(lambda r, w: None if w is None else fitted(w, r), result, weights)
 
 
 def _is_inexact(x: Any) -> bool:

@@ -12,9 +12,10 @@ import numpy as np
 
 from gradc import pytree
 from gradc.engine import Bound
+from gradc.frontend.location import TracingError
 from gradc.frontend.tracer import Tracer
 from gradc.ir.types import TensorType, to_numpy
-from gradc.modes import PullbackMode, TangentMode, check_argnums, wrt_inputs, wrt_leaves
+from gradc.modes import PullbackMode, TangentMode, ValueMode, check_argnums, wrt_inputs, wrt_leaves
 from gradc.resolve import Resolved, Transform, bound_to, function_key, resolve
 from gradc.transforms import checked_argnums, grad, know_source, shifted
 
@@ -84,6 +85,8 @@ def jacobian_of(bound: Bound, argnums: int | tuple[int, ...], forward: bool | No
     for result in results:
         type_ = traced.function.returned[result.position].type if result.position >= 0 else None
         outputs.append(type_ if type_ is not None and type_.dtype.is_inexact else None)
+    if any(t is not None and not t.is_static for t in outputs):
+        outputs = _at_run_time(bound, results, outputs)
     differentiated = [t for t in outputs if t is not None]
     if not differentiated:
         raise TypeError(f"{traced.function['sym_name']} has no floating or complex result")
@@ -96,6 +99,23 @@ def jacobian_of(bound: Bound, argnums: int | tuple[int, ...], forward: bool | No
         structure,
         [None if t is None else _argument_trees(bound, argnums, next(rows)) for t in outputs],
     )
+
+
+def _at_run_time(
+    bound: Bound, results: Sequence[Any], outputs: Sequence[TensorType | None]
+) -> list[TensorType | None]:
+    """The types of result leaves with the sizes that they have at these arguments."""
+    if bound.nested:
+        raise TracingError(
+            "the Jacobian of a result whose size is known only at run time (from a boolean mask or "
+            "np.nonzero) in a traced function: use np.where with the mask on the full array, or "
+            "gradc.vjp and gradc.jvp"
+        )
+    values = bound.run(ValueMode())
+    return [
+        None if t is None else t.with_shape(np.shape(values[result.position]))
+        for t, result in zip(outputs, results)
+    ]
 
 
 def _argument_trees(bound: Bound, argnums: int | tuple[int, ...], blocks: list[Any]) -> Any:

@@ -27,6 +27,7 @@ from gradc.ir.ops.func import FuncOp
 from gradc.modes import Mode, ValueMode
 from gradc.nesting import trace_inner
 from gradc.pipeline import simplified
+from gradc.run_time_sizes import largest_inputs, taking_any_size
 from gradc.signature import Call, analyse, matcher, parameter_names
 from gradc.tracing import Traced, inline, trace_function
 
@@ -97,9 +98,13 @@ def program(traced: Traced, mode: Mode) -> Any:
     key = (mode, is_disabled())
     found = traced.programs.get(key)
     if found is None:
-        function = simplified(mode.derive(traced))
+        derived = mode.derive(traced)
+        function, shapes = largest_inputs(derived)
         make = interpreted if is_disabled() else backend.executable
-        found = traced.programs[key] = make(function)
+        found = make(simplified(function))
+        if function is not derived:
+            found = taking_any_size(found, shapes)
+        traced.programs[key] = found
     return found
 
 

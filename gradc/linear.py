@@ -39,9 +39,10 @@ def vjp(
         bound.inputs = [np.array(x) for x in bound.inputs]
     out = bound.rebuild(ValueMode(), bound.run(ValueMode()))
     mode = PullbackMode(argnums)
+    shapes = [getattr(leaf, "shape", ()) for leaf in pytree.flatten(out)[0]]
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
-        extra = result_leaves(bound.traced, cotangent, "cotangent")
+        extra = result_leaves(bound.traced, cotangent, "cotangent", shapes)
         found: tuple[Any, ...] = run(bound, mode, extra)
         return found
 
@@ -98,9 +99,13 @@ def as_tuples(primals: Any, others: Any, what: str) -> tuple[tuple[Any, ...], tu
     return tuple(primals), tuple(others)
 
 
-def result_leaves(traced: Traced, tree: Any, what: str) -> list[Any]:
+def result_leaves(
+    traced: Traced, tree: Any, what: str, shapes: Sequence[tuple[Any, ...]]
+) -> list[Any]:
     """The leaves of a cotangent, for the floating and complex results, one for each of the
     program's.
+
+    shapes: the shapes of the result's leaves at this call
 
     A value that the function returns twice, or in two leaves, has a cotangent for each.
     """
@@ -112,12 +117,12 @@ def result_leaves(traced: Traced, tree: Any, what: str) -> list[Any]:
         )
     paths = pytree.leaf_paths(structure, what)
     extra = []
-    for result, leaf, path in zip(expected, leaves, paths):
+    for result, leaf, path, shape in zip(expected, leaves, paths, shapes):
         if result.position < 0:
             continue
         type_ = traced.function.returned[result.position].type
         if type_.dtype.is_inexact:
-            extra.append(converted(leaf, type_, path))
+            extra.append(converted(leaf, type_.with_shape(shape), path))
     return extra
 
 
@@ -150,7 +155,14 @@ def converted(leaf: Any, type_: TensorType | None, path: str) -> Any:
         raise TypeError(f"{path} is None: expected {type_.dtype.name}{list(type_.shape)}")
     array = leaf if isinstance(leaf, Tracer) else np.asarray(leaf)
     if tuple(array.shape) != type_.shape:
-        raise ValueError(f"{path} has shape {list(array.shape)}: expected {list(type_.shape)}")
+        hint = (
+            "" if type_.is_static
+            else ", which is known only at run time: compute it from the result, for instance with "
+            "np.ones_like"
+        )  # fmt: skip
+        raise ValueError(
+            f"{path} has shape {list(array.shape)}: expected {list(type_.shape)}{hint}"
+        )
     if array.dtype != dtype:
         if array.dtype.kind not in "biufc" and array.dtype.name != "bfloat16":
             raise TypeError(f"{path} has dtype {array.dtype}: expected {dtype}")
