@@ -13,6 +13,7 @@ from gradc.passes.lower.llvm_function import FunctionEmitter, emits
 from gradc.passes.lower.llvm_module import component_types
 
 WATCHED_DEPTH = 1  # loops nested this deep look for signals
+FIRST_LOOK = 16  # iterations of a nest until its first look
 BLOCK = 1 << 16  # iterations of an innermost loop between two looks
 Components = tuple[str, ...]  # the LLVM operands of a value
 LIKELY = '!{!"branch_weights", i32 1048575, i32 1}'
@@ -114,6 +115,8 @@ def _for(e: FunctionEmitter, op: Any) -> None:
     if watched and is_innermost(op):
         found = _blocked_loop(e, op, lower, upper, step, initial)
     else:
+        if watched:
+            _wind(e)
         found = _loop(e, op, lower, upper, step, initial, poll=watched)
     e.bind(op.results, found)
 
@@ -182,6 +185,13 @@ def clock(e: FunctionEmitter) -> str:
     return e.stack_once("clock", "[4 x i64]")
 
 
+def _wind(e: FunctionEmitter) -> None:
+    """Let a nest look early: how often the one before looked says nothing of its iterations."""
+    if e.depth == 0 and not e.parallel:
+        for place in (RECORD_POLL, RECORD_POLL + 1):
+            e.line(f"store i64 {FIRST_LOOK}, ptr {e.record_word(place)}")
+
+
 def look(e: FunctionEmitter) -> None:
     """Look for signals; a handler that raised ends the function."""
     effects = "memory(argmem: readwrite, inaccessiblemem: readwrite) cold"
@@ -214,6 +224,8 @@ def count_down(e: FunctionEmitter) -> None:
 def _while(e: FunctionEmitter, op: Any) -> None:
     _outermost(e, op)
     watched = _watched(e)
+    if watched:
+        _wind(e)
     first, second = (region.block for region in op.regions)
     initial = components(e, op.operands)
     head, body, done = e.label("head"), e.label("body"), e.label("done")

@@ -51,6 +51,21 @@ def while_loop(b, count, start):
     )[1]
 
 
+def costly_after_cheap(b, count, start):
+    """The first nest's iterations are short, the second's are long and have no look inside."""
+    one, inner = ix(b, 1), ix(b, 100_000)
+
+    def row(length):
+        def columns(b, j, x):
+            return [scf.for_(b, ix(b, 0), length, one, [x], lambda b, k, x: [spin(b, x)])[0]]
+
+        return lambda b, i, x: [scf.for_(b, ix(b, 0), one, one, [x], columns)[0]]
+
+    cheap = b.arith_minsi(count, ix(b, 3_000_000))
+    x = scf.for_(b, ix(b, 0), cheap, one, [start], row(one))[0]
+    return scf.for_(b, ix(b, 0), count, one, [x], row(inner))[0]
+
+
 def program(loop):
     def body(b, count, out, _arena):
         trips = b.arith_index_cast(b.memref_load(count), to=ix(b, 0).type)
@@ -100,6 +115,10 @@ def interrupted_after(run, seconds, count):
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before[0])
         signal.signal(signal.SIGINT, before[1])
+
+
+def test_a_costly_nest_after_a_cheap_one_stops():
+    assert interrupted_after(program(costly_after_cheap), 1.0, LONG) < 5
 
 
 @pytest.mark.parametrize("loop", [innermost, nested, inner_is_long, while_loop])
