@@ -11,7 +11,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from gradc.engine import Engine
-from gradc.frontend.control import plain_function
+from gradc.frontend.wrappers import is_vectorized, plain_function
 
 _MOST_ENGINES = 512
 
@@ -27,9 +27,7 @@ class Resolved:
 
 
 class Transform:
-    """Base of what gradc makes of functions: each says how it resolves.
-
-    """
+    """Base of what gradc makes of functions: each says how it resolves."""
 
     __slots__ = ()
 
@@ -104,6 +102,9 @@ def resolve(function: Any) -> Resolved:
     if kind in (staticmethod, classmethod):
         return resolve(function.__func__)
     plain = plain_function(function)
+    if plain is not None and is_vectorized(function):
+        key, alive = function_key(function)  # calling it says that scalars are arrays
+        return Resolved(engine_for(key, alive, function), function)
     if plain is not None:
         return resolve(plain)
     if not callable(function):

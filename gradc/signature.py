@@ -67,6 +67,10 @@ class Static:
         self.value = value
 
 
+# Python ints are traced as int64. Larger ones are static, so that sums and products of traced ints
+# do not wrap where Python's would not.
+_TRACED_INTS = 2**31
+
 _PYTHON = {
     float: Leaf("python", TensorType((), f64), float),
     complex: Leaf("python", TensorType((), c128), complex),
@@ -81,7 +85,7 @@ def classify(leaf: Any, path: Callable[[], str]) -> tuple[Leaf, Any]:
         return Leaf("array", TensorType(leaf.shape, _dtype(leaf, path)), kind), leaf
     found = _PYTHON.get(kind)
     if found is not None:
-        if kind is not int or -(2**63) <= leaf < 2**63:
+        if kind is not int or -_TRACED_INTS <= leaf < _TRACED_INTS:
             return found, leaf
         return _static(leaf), leaf
     if isinstance(leaf, np.generic):
@@ -338,7 +342,7 @@ class _MatchWriter:
             pin = self.constant(self.pins[position])
             self.line(f"if not identical({name}, {pin}): return None")
         if leaf.python is int:
-            self.line(f"if not -0x8000000000000000 <= {name} < 0x8000000000000000: return None")
+            self.line(f"if not {-_TRACED_INTS} <= {name} < {_TRACED_INTS}: return None")
         self.inputs.append(f"array({name})")
         return True
 

@@ -99,7 +99,11 @@ class ArrayMethods:
 
     def conj(self) -> Any:
         """The array itself where it is real, as NumPy gives."""
-        return TABLE[np.conjugate](self) if self.element.is_complex else self
+        if not self.element.is_complex:
+            return self
+        found = TABLE[np.conjugate](self)
+        found.weak = self.weak  # a Python complex gives one
+        return found
 
     conjugate = conj
 

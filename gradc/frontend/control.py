@@ -26,6 +26,7 @@ from gradc.frontend.table import CREATION, implementation
 from gradc.frontend.text import written
 from gradc.frontend.tracer import Tracer
 from gradc.frontend.unsourced import captured
+from gradc.frontend.wrappers import is_vectorized, on_arrays, plain_function
 
 
 class Context:
@@ -33,13 +34,24 @@ class Context:
 
     capture:     the captured values
     no_rewrite:  names of modules whose functions run as they are
+    elementwise: is this inside np.vectorize or @numba.vectorize, in a function of scalars?
     """
 
-    __slots__ = ("capture", "no_rewrite")
+    __slots__ = ("capture", "no_rewrite", "elementwise")
 
     def __init__(self, capture: Capture, no_rewrite: tuple[str, ...] = ()) -> None:
         self.capture = capture
         self.no_rewrite = no_rewrite
+        self.elementwise = False
+
+    @contextmanager
+    def on_arrays(self) -> Iterator[None]:
+        """In this block functions of scalars get whole arrays."""
+        before, self.elementwise = self.elementwise, True
+        try:
+            yield
+        finally:
+            self.elementwise = before
 
     def is_rewritable(self, module: str) -> bool:
         """Are functions of this module rewritten when called?"""
@@ -234,6 +246,8 @@ def stage_call(
     context: Context, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Call `function` while tracing: its traced meaning, its rewritten text, or itself."""
+    if context.elementwise:
+        function = on_arrays(function)
     kind = type(function)
     if kind is FunctionType and is_staged(function):
         return function(*args, **kwargs)
@@ -263,6 +277,9 @@ def stage_call(
         merged = {**function.keywords, **kwargs}
         return stage_call(context, function.func, (*function.args, *args), merged)
     plain = plain_function(function)
+    if plain is not None and is_vectorized(function):
+        with context.on_arrays():
+            return stage_call(context, plain, args, kwargs)
     if plain is not None:
         return stage_call(context, plain, args, kwargs)
     if isinstance(function, type):
@@ -345,24 +362,6 @@ def _load_defaults(
     for name, value in (function.__kwdefaults__ or {}).items():
         if name not in kwargs:
             kwargs[name] = capture.load(value, capture.child(source, "kwdefault", name))
-
-
-def plain_function(function: Any) -> Any:
-    """The Python function inside an lru_cache, a Numba dispatcher or np.vectorize; None
-    otherwise."""
-    if isinstance(function, functools._lru_cache_wrapper):
-        return function.__wrapped__
-    if isinstance(function, np.vectorize) and function.signature is None:
-        return function.pyfunc
-    root = type(function).__module__.partition(".")[0]
-    if root == "numba":
-        if function is sys.modules["numba"].prange:
-            return None
-        inner = getattr(function, "py_func", None) or getattr(function, "__wrapped__", None)
-        if inner is None:
-            inner = getattr(getattr(function, "_dispatcher", None), "py_func", None)
-        return inner
-    return None
 
 
 def _construct(context: Context, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -401,7 +401,7 @@ class Tracer(ArrayMethods):
         return format(self.known(), spec)
 
     def __getattr__(self, name: str) -> Any:
-        if hasattr(np.ndarray, name):
+        if hasattr(np.ndarray, name) or hasattr(stands_for(self), name):
             raise AttributeError(
                 f"a traced {self.describe()} has no {name!r}: it has a shape and a dtype, but no "
                 f"memory and no numbers while tracing. Return it and use .{name} outside"

@@ -153,3 +153,11 @@ def test_tracing_does_not_hold_a_lock_of_the_function():
     compiled = gradc.compile(f)
     np.testing.assert_array_equal(compiled(X, True), 2 * X)
     np.testing.assert_array_equal(done[0], 2 * X)
+
+
+def test_python_ints_do_not_wrap():
+    for function in (lambda n: n * 2, lambda n: n + n, lambda n: n * n, lambda n: -n):
+        compiled = gradc.compile(function)
+        for n in (3, 2**31 - 1, 2**31, 2**62, -(2**63), 2**63, -(2**31), 2**100):
+            assert compiled(n) == function(n)
+            assert type(compiled(n)) is int
