@@ -14,8 +14,8 @@ from typing import Any
 
 from gradc import pytree
 from gradc.ir.builder import Builder
-from gradc.ir.ops.func import FuncOp
-from gradc.passes.backward import copy_function, differentiate
+from gradc.ir.ops.func import FuncOp, copy_function
+from gradc.passes.backward import differentiate
 from gradc.passes.dce import dce
 from gradc.passes.forward import pushforward
 from gradc.tracing import Result, ResultTree, Traced

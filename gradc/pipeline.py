@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from gradc.ir.ops.func import FuncOp
+from gradc.ir.ops.func import FuncOp, copy_function
 from gradc.passes import catalog  # noqa: F401  (registers the passes)
-from gradc.passes.backward import copy_function
 from gradc.passes.manager import PASSES
 
 SIMPLIFY = ("canonicalize", "cse", "dce")

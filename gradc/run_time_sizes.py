@@ -15,9 +15,8 @@ from gradc.frontend.trace import build
 from gradc.frontend.tracer import Tracer
 from gradc.ir.builder import Builder
 from gradc.ir.core import Operation, Value
-from gradc.ir.ops.func import FuncOp
+from gradc.ir.ops.func import FuncOp, copy_function
 from gradc.ir.types import Dim, TensorType, i64
-from gradc.passes.backward import copy_function
 
 Shape = tuple[Any, ...]
 

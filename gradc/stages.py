@@ -94,15 +94,15 @@ class Stages:
 
     @property
     def arena_bytes(self) -> int:
-        return self._lower().loops.arena_bytes
+        return self._lower().arena_bytes
 
     def _lower(self) -> Lowered:
         if self._lowered is None:
             found = self._lowered = lower(self.function("simplified"))
             self.seconds.update(found.seconds)
             self._functions["fused"] = found.fused
-            self._functions["memory"] = found.buffers.function
-            self._functions["loops"] = found.loops.function
+            self._functions["memory"] = found.memory
+            self._functions["loops"] = found.loops
         return self._lowered
 
     def _timed(self, stage: str, make: Callable[[Any], Any], source: Any) -> Any:

@@ -75,13 +75,12 @@ def _is_finite_constant(op: Any) -> bool:
 
 
 def keeps_places(op: Any) -> bool:
-    """Whether each result element depends on one element of each operand, each on its own."""
-    return getattr(op, "lowering", "") in (
-        "elementwise",
-        "shape",
-        "gather",
-        "index",
-    ) and not getattr(op, "repeats", False)
+    """Whether each result element depends on one element of each operand, each on its own.
+
+    Or on few more: the first elements of a scan do not depend on the last.
+    """
+    kinds = ("elementwise", "shape", "gather", "index", "scan")
+    return getattr(op, "lowering", "") in kinds and not getattr(op, "repeats", False)
 
 
 def analyse(ops: Sequence[Operation], sources: Iterable[Value], sinks: Iterable[Value]) -> Activity:

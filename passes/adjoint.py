@@ -12,6 +12,8 @@ at partial reads (slice, gather), whose operand is live only where it was read.
 - Rules that only move and add elements move `live` by running over booleans (masks.py).
 - A contraction takes the masked value. Where branches were parted, and an operand may be infinite
   or NaN, it is zeroed where nothing live meets it; other masks end here.
+- A scan takes the masked value too; an element of its operands is live where a result from its
+  place on is.
 - Every other rule gets the masked value.
 A mask is kept only where activity.py finds that it matters, and gradients at the end have it
 applied.
@@ -30,6 +32,8 @@ from gradc.ir.builder import Builder
 from gradc.ir.core import Operation, Value, defined_by
 from gradc.ir.diagnostic import IRError
 from gradc.ir.opdef import Accumulate
+from gradc.ir.ops.composite import spread_axes
+from gradc.ir.types import i64
 from gradc.passes.activity import Activity, analyse
 from gradc.passes.masks import Mask, MaskBuilder, NoMask
 
@@ -121,6 +125,8 @@ class Reverse:
             self._reduction(op, active, only)
         elif op.lowering == "contract" and only.branch and self._may_meet_infinity(op):
             self._contraction(op, active, only)
+        elif op.lowering == "scan" and self._scan_keeps_mask(op, active, only):
+            self._scan(op, active, only)
         elif op.finite_slope and op.lowering not in ("scan", "contract", "opaque"):
             self._moves(op, active, only)
         else:
@@ -167,9 +173,7 @@ class Reverse:
         entries = self._rule(op, rule, self.b, [g.value])
         live = g.live
         if live is not None:
-            shape = op.operands[0].type.shape
-            kept = tuple(k for k in range(len(shape)) if k not in op["axes"])
-            live = self.b.broadcast(live, shape=shape, dims=kept)
+            live = spread_axes(self.b, live, op.operands[0].type.shape, op["axes"])
         for k, entry in enumerate(entries):
             if active[k]:
                 self._deliver(op, k, entry, live, g.branch)
@@ -194,6 +198,32 @@ class Reverse:
         for k, entry in enumerate(self._rule(view, op.vjp, self.b, [self._selected(g)])):
             if active[k]:
                 self._deliver(op, k, entry, found[k].value, True)
+
+    def _scan_keeps_mask(self, op: Any, active: Sequence[bool], g: Cotangent) -> bool:
+        if g.live is None:
+            return False
+        spoils = g.branch and not op.finite_slope and self._may_meet_infinity(op)
+        return spoils or self._mask_matters(op, active, g)
+
+    def _scan(self, op: Any, active: Sequence[bool], g: Cotangent) -> None:
+        """An element is live where a result from its place on is live.
+
+        Operands are zeroed elsewhere, as in a contraction: there they meet no live result.
+        """
+        assert g.live is not None
+        axis, reverse = op["axis"], op.attributes.get("reverse", False)
+        exclusive = op.attributes.get("exclusive", False)
+        count = self.b.convert(g.live, dtype=i64)
+        count = self.b.cumsum(count, axis=axis, reverse=not reverse, exclusive=exclusive)
+        live = self.b.gt(count, 0)
+        operands = [
+            value if value in self.activity.tame else self._select(live, value)
+            for value in op.operands
+        ]
+        view = _View(op, operands)
+        for k, entry in enumerate(self._rule(view, op.vjp, self.b, [self._selected(g)])):
+            if active[k]:
+                self._deliver(op, k, entry, live, g.branch)
 
     def _moves(self, op: Any, active: Sequence[bool], g: Cotangent) -> None:
         """A linear rule that moves and adds elements."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gradc.ir.builder import Builder
-from gradc.ir.core import UNKNOWN, Operation, Value
+from gradc.ir.core import UNKNOWN, Operation
 from gradc.ir.diagnostic import IRError
-from gradc.ir.ops.func import FuncOp, ModuleOp
+from gradc.ir.ops.func import FuncOp, ModuleOp, copy_function
 from gradc.passes.activity import carries_gradient
 from gradc.passes.adjoint import transpose
 from gradc.passes.dce import dce
@@ -38,18 +38,6 @@ def check_inputs(function: FuncOp, wrt: Iterable[int]) -> None:
                 f"argument {k}{name} of @{function['sym_name']}",
                 k,
             )
-
-
-def copy_function(function: FuncOp, name: str) -> FuncOp:
-    """A copy under another name."""
-    args = function.args
-    new = FuncOp.build(name, [v.type for v in args], [v.hint for v in args], function.location)
-    mapping: dict[Value, Value] = dict(zip(args, new.args, strict=True))
-    for op in function.body.ops[:-1]:
-        new.body.append(op.clone(mapping))
-    new.body.append(function.body.terminator.clone(mapping))
-    new.update_type()
-    return new
 
 
 def differentiate(

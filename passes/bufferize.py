@@ -8,11 +8,13 @@ constants and returns nothing.
 
 Sizes known only at run time (`Dim`) get storage for their upper bound, which the operation that
 gives birth to the size states (`capacity`).
+
+What later stages need to know stands in attributes of the function, where there is any: the values
+of the `constants`, the `capacities` of run-time sizes, the `output_sizes` that results have.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,20 +28,20 @@ from gradc.ir.ops.func import FuncOp
 from gradc.ir.ops.kernel import Apply, Fusion, Generic, Load
 from gradc.ir.ops.mem import Alias, Alloc, Copy
 from gradc.ir.types import Dim, MemRefType, TensorType
+from gradc.passes.manager import Pass
 
 
-@dataclass
-class Buffers:
-    """The bufferized function and how its arguments divide."""
-
-    function: FuncOp
-    constants: list[np.ndarray]
-    capacities: dict[str, int]
-
-
-def bufferize(function: FuncOp) -> Buffers:
+def bufferize(function: FuncOp) -> FuncOp:
     """A new function over buffers with the meaning of the fused `function`."""
     return _Bufferizer(function).run()
+
+
+class Bufferize(Pass, name="bufferize"):
+    """Give every array a buffer: an argument, a mem.alloc, or one that dies where it is read."""
+
+    def run(self, op: Operation) -> None:
+        assert isinstance(op, FuncOp)
+        op.take_over(bufferize(op))
 
 
 class _Bufferizer:
@@ -74,9 +76,8 @@ class _Bufferizer:
                 last[self.root(value)] = position
         return last
 
-    def run(self) -> Buffers:
+    def run(self) -> FuncOp:
         old = self.old
-        constants: list[np.ndarray] = []
         arrays = [op for op in self.ops if is_array_constant(op)]
         returned = old.returned
         types = [self.memref(v.type) for v in (*old.args, *returned)]
@@ -87,7 +88,6 @@ class _Bufferizer:
         outs = new.args[len(old.args) : len(old.args) + len(returned)]
         self.buffers.update(zip(old.args, new.args, strict=False))
         for op, arg in zip(arrays, new.args[len(old.args) + len(returned) :], strict=True):
-            constants.append(op.attributes["value"])
             self.buffers[op.result] = arg
         self.fixed.update(new.args)
         self.builder = Builder(new.body, old.location)
@@ -101,7 +101,15 @@ class _Bufferizer:
             if source is not out:
                 self.builder.create(Copy, [source, out], {})
         new.finish(())
-        return Buffers(new, constants, self.capacities)
+        new.attributes.update(old.further_attributes())
+        if arrays:
+            new.attributes["constants"] = tuple(op.attributes["value"] for op in arrays)
+        if self.capacities:
+            new.attributes["capacities"] = self.capacities
+            shapes = [n for v in returned for n in v.type.shape]
+            sizes = dict.fromkeys(n.name for n in shapes if isinstance(n, Dim))
+            new.attributes["output_sizes"] = tuple(sizes)
+        return new
 
     def _assign_results(self, returned: tuple[Value, ...], outs: list[Value]) -> None:
         """Let returned values be computed right into the output buffers."""
@@ -113,6 +121,7 @@ class _Bufferizer:
                 self.buffers[root] = out
             elif self.static(root.type.shape) == root.type.shape:
                 self.buffers[root] = self.alias(out, self.memref(root.type))
+                self.buffers[value] = out
             else:
                 continue
             self.fixed.add(self.buffers[root])

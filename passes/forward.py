@@ -16,10 +16,10 @@ from gradc.ir.builder import Builder
 from gradc.ir.core import UNKNOWN, Block, Operation, Value
 from gradc.ir.diagnostic import IRError
 from gradc.ir.opdef import Accumulate
-from gradc.ir.ops.func import FuncOp, ModuleOp
+from gradc.ir.ops.func import FuncOp, ModuleOp, copy_function
 from gradc.passes.activity import analyse, carries_gradient, is_cut
 from gradc.passes.adjoint import transpose
-from gradc.passes.backward import check_inputs, copy_function, input_numbers
+from gradc.passes.backward import check_inputs, input_numbers
 from gradc.passes.canonicalize import canonicalize
 from gradc.passes.dce import dce, has_effects
 from gradc.passes.manager import Pass

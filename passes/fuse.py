@@ -27,6 +27,7 @@ from gradc.passes.contractions import normalize_contractions
 from gradc.passes.dce import symbolic_sizes
 from gradc.passes.group import Node, group_kernels
 from gradc.passes.inline import BodyWriter, identity_index
+from gradc.passes.manager import Pass
 from gradc.passes.materialize import EXPENSIVE, MOST_WORK, Arrays, is_root_op
 
 
@@ -274,3 +275,11 @@ def fuse(function: FuncOp) -> None:
     """Turn the tensor operations of `function` into kernels, in place."""
     normalize_contractions(function)
     Fuser(function).run()
+
+
+class Fuse(Pass, name="fuse"):
+    """Turn tensor operations into kernels; those that can share their outer loop into fusions."""
+
+    def run(self, op: Operation) -> None:
+        assert isinstance(op, FuncOp)
+        fuse(op)

@@ -15,6 +15,7 @@ from gradc.ir.core import Operation, Value, captured_values
 from gradc.ir.ops.func import FuncOp
 from gradc.ir.ops.mem import Alias, Alloc, Free
 from gradc.ir.types import MemRefType
+from gradc.passes.manager import Pass
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 
@@ -96,3 +97,11 @@ def release(function: FuncOp) -> int:
             builder.create(Free, [life.op.result], {})
     function.attributes["arena_bytes"] = peak
     return peak
+
+
+class Release(Pass, name="release"):
+    """Free each buffer after its last use, give it a place in the arena, and state the peak."""
+
+    def run(self, op: Operation) -> None:
+        assert isinstance(op, FuncOp)
+        release(op)

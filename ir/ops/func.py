@@ -63,7 +63,7 @@ class FuncOp(Control, name="func.func"):
         inputs = ", ".join(f"{name(v)}: {v.type}" for v in op.args)
         results = op["function_type"].results
         arrow = f" -> {types_text(results)}" if results else ""
-        rest = {k: v for k, v in op.attributes.items() if k not in ("sym_name", "function_type")}
+        rest = op.further_attributes()
         shown = f" attributes {short_text(rest)}" if rest else ""
         return f"func.func {symbol_text(op['sym_name'])}({inputs}){arrow}{shown}"
 
@@ -99,6 +99,20 @@ class FuncOp(Control, name="func.func"):
         self.update_type()
         return self
 
+    def take_over(self, other: FuncOp) -> None:
+        """Become `other`, which is given up: its attributes, body and location."""
+        self.drop_all_uses()
+        self.attributes = other.attributes
+        self.regions = other.regions
+        self.location = other.location
+        for region in self.regions:
+            region.parent = self
+
+    def further_attributes(self) -> dict[str, Any]:
+        """The attributes besides the name and the type."""
+        named = ("sym_name", "function_type")
+        return {key: value for key, value in self.attributes.items() if key not in named}
+
     def update_type(self) -> None:
         """Set `function_type` from the block arguments and the returned values."""
         returned = self.body.terminator.operands
@@ -113,6 +127,14 @@ class FuncOp(Control, name="func.func"):
     @property
     def returned(self) -> tuple[Value, ...]:
         return self.body.terminator.operands
+
+
+def copy_function(function: FuncOp, name: str = "") -> FuncOp:
+    """A copy, under another name where one is given."""
+    copy: Any = function.clone({})
+    copy.attributes["sym_name"] = name or function["sym_name"]
+    found: FuncOp = copy
+    return found
 
 
 class ReturnOp(Control, name="func.return"):

@@ -1,8 +1,8 @@
 """Pass `loops`: a bufferized function becomes loops over scalars, loads and stores.
 
 In: kernels over buffers with a planned arena (after `release`). Out: a function over the same
-    arguments and the arena, in scf, arith, math and memref operations and library calls. Kernels go
-    through `nest.py`; other operations through the emitter of their lowering class in `apply.py`.
+arguments and the arena, in scf, arith, math and memref operations and library calls. Kernels go
+through `nest.py`; other operations through the emitter of their lowering class in `apply.py`.
 """
 
 from __future__ import annotations
@@ -11,32 +11,38 @@ from collections.abc import Sequence
 
 from gradc.ir.builder import Builder
 from gradc.ir.core import Operation, Value
+from gradc.ir.diagnostic import IRError
 from gradc.ir.ops import scf
 from gradc.ir.ops.contract_kernel import ContractKernel
 from gradc.ir.ops.func import FuncOp
 from gradc.ir.ops.kernel import Apply, Fusion, Generic
 from gradc.ir.ops.mem import Alias, Alloc, Copy, Free
 from gradc.ir.ops.memref import reinterpret_cast, storage
-from gradc.ir.types import Dim, MemRefType, i8
-from gradc.passes.bufferize import Buffers
+from gradc.ir.types import MemRefType, i8
 from gradc.passes.lower.access import Array, index_constant
 from gradc.passes.lower.apply import emit_apply
 from gradc.passes.lower.context import Context
 from gradc.passes.lower.parallel import ParallelNest
 from gradc.passes.lower.scratch import Scratch
+from gradc.passes.manager import Pass
 
 
-class LoopFunction:
-    """The loop-level function and the bytes that its arena must have."""
+class Loops(Pass, name="loops"):
+    """Turn kernels over buffers into loops over scalars, loads, stores and library calls."""
 
-    def __init__(self, function: FuncOp, arena_bytes: int) -> None:
-        self.function = function
-        self.arena_bytes = arena_bytes
+    def run(self, op: Operation) -> None:
+        assert isinstance(op, FuncOp)
+        op.take_over(lower_to_loops(op))
 
 
-def lower_to_loops(buffers: Buffers, output_sizes: Sequence[Dim] = ()) -> LoopFunction:
-    """Lower a bufferized and planned function. `output_sizes`: run-time sizes that results have."""
-    old = buffers.function
+def lower_to_loops(old: FuncOp) -> FuncOp:
+    """The loop-level function of a bufferized and planned one. Its last argument is the arena."""
+    if "arena_bytes" not in old.attributes:
+        raise IRError(
+            f"expected @{old['sym_name']} to have planned memory (the attribute arena_bytes): "
+            "run bufferize and release before loops",
+            old,
+        )
     types = [MemRefType(v.type.shape, storage(v.type.dtype)) for v in old.args]
     hints = [v.hint for v in old.args]
     # The arena's size is set below, when the storage inside nests is known.
@@ -44,19 +50,22 @@ def lower_to_loops(buffers: Buffers, output_sizes: Sequence[Dim] = ()) -> LoopFu
     new.location = old.location
     arena = new.args[-1]
     base = old.attributes["arena_bytes"]
-    scratch = Scratch(arena, base, buffers.capacities)
+    scratch = Scratch(arena, base, old.attributes.get("capacities", {}))
     arrays = {v: Array(n, v.type.dtype) for v, n in zip(old.args, new.args, strict=False)}
     context = Context(arrays, {}, scratch)
     b = Builder(new.body, old.location)
     for op in old.body.ops[:-1]:
         b.location = op.location
         lower_op(b, op, context)
-    for size in output_sizes:
-        b.kernel_set_size(context.sizes[size.name], name=size.name)
+    for name in old.attributes.get("output_sizes", ()):
+        b.kernel_set_size(context.sizes[name], name=name)
     total = base + scratch.peak
     arena.type = MemRefType((total,), i8)
     new.finish(())
-    return LoopFunction(new, total)
+    rest = old.further_attributes()
+    del rest["arena_bytes"]  # the arena's type says it, with the storage inside nests
+    new.attributes.update(rest)
+    return new
 
 
 def lower_op(b: Builder, op: Operation, context: Context) -> None:

@@ -10,10 +10,11 @@ from gradc.ir.builder import Builder
 from gradc.ir.core import Operation
 from gradc.ir.diagnostic import IRError
 from gradc.ir.opdef import Elementwise
+from gradc.ir.ops.func import copy_function
 from gradc.ir.ops.scf import for_
 from gradc.ir.type_rules import same_type
 from gradc.ir.types import FLOATS, f16, f32, f64, i1, i8, index, tensor
-from gradc.passes.backward import copy_function, differentiate
+from gradc.passes.backward import differentiate
 from gradc.passes.canonicalize import canonicalize
 from gradc.passes.cse import cse
 from gradc.passes.dce import dce

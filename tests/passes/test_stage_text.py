@@ -49,14 +49,14 @@ def test_stages_are_mlir(write: Callable[..., list[Any]], types: list[Any]) -> N
     function = FuncOp.build("f", types)
     function.finish(write(Builder(function.body), *function.args))
     lowered = lower(function)
-    expanded = lowered.loops.function.clone({})
+    expanded = lowered.loops.clone({})
     expand_math(expanded)
     texts = []
     for stage in (
         function,
         lowered.fused,
-        lowered.buffers.function,
-        lowered.loops.function,
+        lowered.memory,
+        lowered.loops,
         expanded,
     ):
         module = ModuleOp.build([stage.clone({})])

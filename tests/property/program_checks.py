@@ -20,12 +20,11 @@ import gradc
 from gradc.backend import executable
 from gradc.ir.core import Operation
 from gradc.ir.interp import run_function
-from gradc.ir.ops.func import FuncOp, ModuleOp
+from gradc.ir.ops.func import FuncOp, ModuleOp, copy_function
 from gradc.ir.parser import parse_module
 from gradc.ir.printer import print_module
 from gradc.ir.verify import verify
 from gradc.modes import GradientMode, ValueMode
-from gradc.passes.backward import copy_function
 from gradc.passes.lower.plan import lower
 from gradc.pipeline import SIMPLIFY, run_passes
 
@@ -265,7 +264,7 @@ def check_ir(program: Program, loss: Any) -> None:
             same(run_function(function, bound.inputs), wanted, program, name)
         check_text(ModuleOp.build([function.clone()]))
         lowered = lower(function)
-        for stage in (lowered.fused, lowered.buffers.function, lowered.loops.function):
+        for stage in (lowered.fused, lowered.memory, lowered.loops):
             verify(stage)
             check_text(ModuleOp.build([stage.clone()]))
         same(executable(function)(*bound.inputs), wanted, program, "native")

@@ -36,7 +36,7 @@ def check_seed(seed: int) -> None:
     simplify(function)
     arrays = arguments(rng, function)
     lowered = lower(function)
-    for stage in (lowered.fused, lowered.buffers.function, lowered.loops.function):
+    for stage in (lowered.fused, lowered.memory, lowered.loops):
         verify(stage)
     check_native(function, arrays)
     wrt = list(range(len(function.args)))
