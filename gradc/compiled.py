@@ -25,6 +25,8 @@ class CompiledFunction(Transform):
     argnums and has_aux of `compile`. On a class it is a method.
     """
 
+    __name__: str  # the function's
+
     def __init__(
         self,
         function: Callable[..., Any],

@@ -58,6 +58,7 @@ class ArrayMethods:
     __slots__ = ()
     element: Any  # the IR's element type, from the tracer
     is_scalar: bool
+    weak: bool
 
     T = property(unary(np.transpose))
     mT = property(unary(np.matrix_transpose))

@@ -290,9 +290,9 @@ def _shift(value: Value) -> tuple[Value, int]:
         left, right = op.operands
         number = constant_value(right)
         if number is not None:
-            value, offset = left, offset + int(number) * (1 if op.name == "nd.add" else -1)
+            value, offset = left, offset + int(number.real) * (1 if op.name == "nd.add" else -1)
         elif op.name == "nd.add" and (number := constant_value(left)) is not None:
-            value, offset = right, offset + int(number)
+            value, offset = right, offset + int(number.real)
         else:
             break
     return value, offset
