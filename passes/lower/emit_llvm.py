@@ -19,6 +19,7 @@ from gradc.ir.diagnostic import IRError
 from gradc.ir.ops import kernel
 from gradc.ir.ops.func import FuncOp
 from gradc.ir.program import (
+    ARRAY_DATA,
     NO_RANK,
     RECORD_RANK,
     RECORD_THREAD,
@@ -36,7 +37,7 @@ from gradc.passes.lower import (
     llvm_scalars,
 )
 from gradc.passes.lower.llvm_function import FunctionEmitter, emits
-from gradc.passes.lower.llvm_module import ModuleEmitter
+from gradc.passes.lower.llvm_module import PREFIX, ModuleEmitter
 
 LOADED = (
     llvm_control,
@@ -46,8 +47,6 @@ LOADED = (
     llvm_regions,
     llvm_scalars,
 )  # importing them registers their emitters
-PREFIX = "gradc_entry"  # stands for the entry's name, which is a digest of the text
-DATA_OFFSET = 16  # of the data pointer in an ndarray object; runtime/buffers.py checks it
 
 
 def emit(function: FuncOp) -> NativeModule:
@@ -116,7 +115,7 @@ def _entry(module: ModuleEmitter, name: str, count: int) -> str:
     def data(position: int, target: str) -> None:
         lines.append(f"  {target}.s = getelementptr inbounds ptr, ptr %args, i64 {position}")
         lines.append(f"  {target}.o = load ptr, ptr {target}.s")
-        lines.append(f"  {target}.f = getelementptr inbounds i8, ptr {target}.o, i64 {DATA_OFFSET}")
+        lines.append(f"  {target}.f = getelementptr inbounds i8, ptr {target}.o, i64 {ARRAY_DATA}")
         lines.append(f"  {target} = load ptr, ptr {target}.f")
 
     buffers = count - 1  # the arena comes after the numbers and floats

@@ -10,8 +10,8 @@ from typing import Any
 from gradc.ir.core import Block, Operation, Value
 from gradc.ir.diagnostic import IRError
 from gradc.ir.ops.arith import Constant
-from gradc.ir.ops.memref import Alloca, ReinterpretCast, View, strides_of
-from gradc.ir.types import MemRefType, ScalarType, index
+from gradc.ir.ops.memref import ReinterpretCast, View, strides_of
+from gradc.ir.types import MemRefType, ScalarType
 from gradc.passes.lower.llvm_module import LITERAL_LIMIT, ModuleEmitter, component_types, llvm_type
 
 Emit = Callable[["FunctionEmitter", Any], None]
@@ -296,11 +296,3 @@ def _disjoint(a: Value, x: Any, b: Value, y: Any) -> bool:
 
 def _base(buffer: Value) -> Value:
     return buffer.owner.operands[0] if isinstance(buffer.owner, View) else buffer
-
-
-def is_scratch(buffer: Value) -> bool:
-    return isinstance(buffer.owner, Alloca)
-
-
-def is_index(value: Value) -> bool:
-    return value.type is index

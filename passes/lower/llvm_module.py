@@ -10,6 +10,7 @@ from gradc.ir.diagnostic import IRError
 from gradc.ir.program import ErrorSite
 from gradc.ir.types import ScalarType, Type
 
+PREFIX = "gradc_entry"  # stands for the entry's name, which is a digest of the module's text
 LITERAL_LIMIT = 16  # larger index constants are run-time numbers
 
 LLVM_TYPES = {

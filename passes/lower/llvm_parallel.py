@@ -20,6 +20,7 @@ from gradc.passes.lower.llvm_loops import (
     counted_loop,
     is_innermost,
 )
+from gradc.passes.lower.llvm_module import PREFIX
 
 JOB_OPERATIONS = 8192  # scalar operations that one job should have at least
 MOST_JOBS = 128
@@ -93,7 +94,7 @@ def _outline(
     literals: dict[Value, tuple[str, ...]],
 ) -> str:
     """The loop's body as a function of a job number; it returns the status."""
-    name = e.module.function_name("gradc_entry.parallel")
+    name = e.module.function_name(f"{PREFIX}.parallel")
     inner = FunctionEmitter(e.module, rank="%rank")
     inner.values.update(literals)
     loaded: dict[Value, list[str]] = {}

@@ -14,9 +14,8 @@ from gradc.ir.core import captured_values
 from gradc.ir.ops import scf
 from gradc.passes.lower.llvm_function import FunctionEmitter, emits
 from gradc.passes.lower.llvm_loops import component_kinds
-from gradc.passes.lower.llvm_module import ModuleEmitter
+from gradc.passes.lower.llvm_module import PREFIX, ModuleEmitter
 
-PREFIX = "gradc_entry"  # as in emit_llvm.py: stands for the entry's name
 _METADATA = re.compile(r"!(\d+)")
 
 
