@@ -94,6 +94,8 @@ prod = implements(np.prod)(_fold("reduce_prod", np.multiply, 1))
 def builtin_sum(iterable: Any, /, start: Any = 0) -> Any:
     """sum(x): of an array over its first axis; else one addition an item."""
     if isinstance(iterable, Tracer) and iterable.ndim:
+        if iterable.shape[0] == 0:
+            return start
         found = sum_(iterable, axis=0)
         return found if is_number(start) and start == 0 else TABLE[operator.add](start, found)
     total = start

@@ -22,6 +22,8 @@ X = np.array([[1.0, 2.0, -3.0], [-1.0, 2.5, -1.5]])
         (lambda x: (x[0, 0] > 0).item(), X),
         (lambda x: isinstance(x > 0, np.bool_), 1.5),
         (lambda x: x[0] > 0, X),
+        (lambda x: sum(x[0, 3:]), X),
+        (lambda x: sum(x[:0], 1.5), X),
         (lambda x: np.tensordot(x, x, 2), X),
         (lambda x: np.tensordot(x, x, ([0], [0])), X),
         (lambda x: special.logsumexp(x), np.asarray(2.0)),
