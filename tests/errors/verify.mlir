@@ -119,3 +119,25 @@
   %0 = "nd.neg"(%x) {strange = 1} : (tensor<4xf32>) -> tensor<4xf32>
   "func.return"() : () -> ()
 }) {sym_name = "f", function_type = (tensor<4xf32>) -> ()} : () -> ()
+
+// -----
+
+"func.func"() ({
+^bb0(%x: memref<4x3xf32>):
+  // expected-error@+1 {{mem.alias: cannot view memref<4x3xf32> as memref<11xf32>: the sizes differ}}
+  %0 = "mem.alias"(%x) {type = memref<11xf32>} : (memref<4x3xf32>) -> memref<11xf32>
+  "func.return"() : () -> ()
+}) {sym_name = "f", function_type = (memref<4x3xf32>) -> ()} : () -> ()
+
+// -----
+
+"func.func"() ({
+^bb0(%x: tensor<4xf32>):
+  // expected-error@+1 {{kernel.generic: unknown combine 'xor'; known: add, mul, maximum, minimum, logical_or, logical_and}}
+  %0 = "kernel.generic"() ({
+  ^bb1(%i: index):
+    %1 = "kernel.load"(%x, %i) {map = affine_map<(d0) -> (d0)>} : (tensor<4xf32>, index) -> tensor<f32>
+    "kernel.yield"(%1) : (tensor<f32>) -> ()
+  }) {sizes = [4 : i64], outputs = [["xor", affine_map<(d0) -> ()>]]} : () -> tensor<f32>
+  "func.return"(%0) : (tensor<f32>) -> ()
+}) {sym_name = "f", function_type = (tensor<4xf32>) -> tensor<f32>} : () -> ()

@@ -15,6 +15,8 @@ from gradc.ir.ops.func import FuncOp
 from gradc.ir.types import Dim, TensorType, f64, i1, i64, tensor
 from gradc.ir.verify import verify
 from gradc.passes.backward import differentiate
+from gradc.passes.lower.plan import plan
+from gradc.runtime.executor import Executor
 
 INF = math.inf
 
@@ -260,3 +262,19 @@ def test_eager_builder_gives_sizes_their_values() -> None:
     at = b.nonzero(mask, size="n0")
     assert at.type == tensor(i64, 2)
     np.testing.assert_array_equal(b.gather(x, at, axes=(0,)).array, [5, 7])
+
+
+@pytest.mark.parametrize("start", [-3, 0, 4, 5, 99])
+def test_an_empty_slice_may_start_anywhere(start: int) -> None:
+    """As in NumPy, where x[9:9] of five elements is an empty array; compiled as interpreted."""
+
+    def body(b: Any, x: Any, at: Any) -> Any:
+        part = b.slice(x, at, starts=(None,), sizes=(0,), steps=(1,))
+        kept = b.update_slice(x, part, at, starts=(None,), steps=(1,))
+        return b.add(b.reduce_sum(part, axes=(0,)), 1.0), b.mul(kept, 2.0)
+
+    x = np.arange(5.0)
+    function = trace(body, x, np.int64(start))
+    for found in (run(function, x, np.int64(start)), Executor(plan(function))(x, np.int64(start))):
+        assert found[0] == 1
+        np.testing.assert_array_equal(found[1], 2 * x)
