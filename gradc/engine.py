@@ -19,6 +19,7 @@ import numpy as np
 
 from gradc import backend
 from gradc.frontend import control
+from gradc.frontend.context import current_context, is_tracing
 from gradc.frontend.identity import identical
 from gradc.frontend.location import TracingError
 from gradc.frontend.trace import active_trace
@@ -147,7 +148,7 @@ class Engine:
 
     def bind(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
         """Trace `function` at these arguments, or find it traced."""
-        if control.current_context() is not None:
+        if current_context() is not None:
             traced, inputs = trace_inner(function, args, kwargs, self.names, self.static_names)
             return Bound(traced, inputs, True)
         call = analyse(args, kwargs, self.names, self.static_names)
@@ -277,7 +278,7 @@ class Dispatcher:
         self.entries: tuple[_Entry, ...] = ()
 
     def __call__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if not control.is_tracing() and not _state.disabled:
+        if not is_tracing() and not _state.disabled:
             for entry in self.entries:
                 inputs = entry.match(args, kwargs)
                 if inputs is None:
@@ -293,7 +294,7 @@ class Dispatcher:
     def slow(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The general path: any arguments, nested calls, tracing."""
         mode, engine = self.mode, self.engine
-        nested = control.current_context() is not None
+        nested = current_context() is not None
         if not nested and is_disabled() and isinstance(mode, ValueMode):
             return function(*args, **kwargs)
         if nested and isinstance(mode, ValueMode):

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradc import pytree
 from gradc.frontend import control
+from gradc.frontend.context import current_context
 from gradc.frontend.sources import Reader
 from gradc.frontend.trace import Trace, active_trace
 from gradc.frontend.tracer import Tracer
@@ -40,7 +41,7 @@ def trace_inner(
     enclosing traces that the function uses become further inputs.
     """
     outer = active_trace()
-    context = control.current_context()
+    context = current_context()
     assert context is not None
     leaves, structure = pytree.flatten((args, kwargs))
     kinds = [_kind(leaf) for leaf in leaves]

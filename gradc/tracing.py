@@ -13,6 +13,7 @@ import numpy as np
 from gradc import pytree
 from gradc.frontend import control
 from gradc.frontend.capture import Capture
+from gradc.frontend.context import Context, active
 from gradc.frontend.location import TracingError
 from gradc.frontend.sources import Reader
 from gradc.frontend.trace import Trace, current_trace
@@ -197,7 +198,7 @@ def trace_function(function: Any, call: Call, no_rewrite: tuple[str, ...] = ()) 
             leaf_of[id(leaves[k])] = k
     args, kwargs = pytree.unflatten(call.structure, leaves)
     protect_arguments(capture, (args, kwargs))
-    with trace.active(), control.active(control.Context(capture, no_rewrite)):
+    with trace.active(), active(Context(capture, no_rewrite)):
         result = control.call(function, args, kwargs)
         tree, values = collect_results(trace, result)
     capture.check_unchanged()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
-from gradc.frontend import control
+from gradc.frontend.context import current_context
 from gradc.modes import GradientMode
 from gradc.resolve import Resolved, Transform, bound_to, function_key, resolve
 
@@ -78,7 +78,7 @@ class Differentiated(Transform):
 def know_source(transform: Any) -> None:
     """Tell the capture where the transformed function comes from, so that its closure is read
     anew."""
-    context = control.current_context()
+    context = current_context()
     if context is not None:
         capture = context.capture
         source = capture.source_of(transform)

@@ -9,16 +9,14 @@ from __future__ import annotations
 import builtins
 import functools
 import sys
-import threading
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from types import FunctionType, MethodType
+from collections.abc import Iterable, Mapping
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
-from gradc.frontend import fence
-from gradc.frontend.capture import Capture, is_trusted_module
+from gradc.frontend import fence, special
+from gradc.frontend.context import Context, current_context
 from gradc.frontend.location import TracingError
 from gradc.frontend.reflection import staged_read
 from gradc.frontend.staging import is_staged, staged
@@ -27,66 +25,6 @@ from gradc.frontend.text import written
 from gradc.frontend.tracer import Tracer
 from gradc.frontend.unsourced import captured
 from gradc.frontend.wrappers import is_vectorized, on_arrays, plain_function
-
-
-class Context:
-    """What staged code needs to know of the trace it runs in.
-
-    capture:     the captured values
-    no_rewrite:  names of modules whose functions run as they are
-    elementwise: is this inside np.vectorize or @numba.vectorize, in a function of scalars?
-    """
-
-    __slots__ = ("capture", "no_rewrite", "elementwise")
-
-    def __init__(self, capture: Capture, no_rewrite: tuple[str, ...] = ()) -> None:
-        self.capture = capture
-        self.no_rewrite = no_rewrite
-        self.elementwise = False
-
-    @contextmanager
-    def on_arrays(self) -> Iterator[None]:
-        """In this block functions of scalars get whole arrays."""
-        before, self.elementwise = self.elementwise, True
-        try:
-            yield
-        finally:
-            self.elementwise = before
-
-    def is_rewritable(self, module: str) -> bool:
-        """Are functions of this module rewritten when called?"""
-        if is_trusted_module(module):
-            return False
-        return not any(module == m or module.startswith(f"{m}.") for m in self.no_rewrite)
-
-
-class _Stack(threading.local):
-    def __init__(self) -> None:
-        self.contexts: list[Context] = []
-
-
-_stack = _Stack()
-
-
-def current_context() -> Context | None:
-    """The context of the innermost trace of this thread."""
-    contexts = _stack.contexts
-    return contexts[-1] if contexts else None
-
-
-def is_tracing() -> bool:
-    """Is this thread tracing?"""
-    return bool(_stack.contexts)
-
-
-@contextmanager
-def active(context: Context) -> Iterator[Context]:
-    """Make `context` the current one of this thread."""
-    _stack.contexts.append(context)
-    try:
-        yield context
-    finally:
-        _stack.contexts.pop()
 
 
 class Operators:
@@ -142,11 +80,54 @@ class Operators:
             return function(*args, **kwargs)
         return stage_call(context, function, args, kwargs)
 
+    # --------------------------------------------------------------------- special methods
+    def binary(self, left: Any, right: Any, name: str) -> Any:
+        """`left + right` for the name "add", and so on."""
+        context = current_context()
+        if context is None or special.is_plain(left) and special.is_plain(right):
+            return special.BINARY[name](left, right)
+        return special.binary(context, stage_call, left, right, name)
+
+    def contained(self, value: Any, container: Any, name: str) -> Any:
+        """`value in container`, `value not in container`."""
+        return self.binary(container, value, name)
+
+    def augmented(self, left: Any, right: Any, name: str) -> Any:
+        """The new value of `left += right`."""
+        context = current_context()
+        if context is None or special.is_plain(left) and special.is_plain(right):
+            return special.AUGMENTED[name](left, right)
+        return special.augmented(context, stage_call, left, right, name)
+
+    def unary(self, value: Any, name: str) -> Any:
+        """`-value` for the name "neg", and so on."""
+        context = current_context()
+        method = None if context is None else special.method(context, value, f"__{name}__")
+        if context is None or method is None:
+            return special.UNARY[name](value)
+        return stage_call(context, method, (value,), {})
+
+    def entered(self, manager: Any) -> Any:
+        """The context manager of a `with` statement."""
+        context = current_context()
+        if context is None or special.method(context, manager, "__enter__") is None:
+            return manager
+        return special.Entered(context, stage_call, manager)
+
     # ------------------------------------------------------------------------- conditions
     def truth(self, value: Any, construct: str) -> Any:
         """The value of a condition, to be tested by Python."""
         if isinstance(value, Tracer):
             return concrete_truth(value, construct)
+        context = current_context()
+        if context is not None and not special.is_plain(value):
+            for name in ("__bool__", "__len__"):
+                method = special.method(context, value, name)
+                if method is not None:
+                    found = stage_call(context, method, (value,), {})  # its reads are guarded
+                    if isinstance(found, Tracer):
+                        concrete_truth(found, construct)
+                    break
         return value
 
     operand = truth  # the left side of `and` and `or`, the operand of `not`
@@ -157,6 +138,7 @@ class Operators:
         if context is not None and not isinstance(iterable, Tracer):
             if hasattr(iterable, "__next__") and context.capture.is_known(iterable):
                 raise fence.outliving_object("a loop advances", iterable)
+            return special.iterated(context, stage_call, iterable)
         return iterable
 
     def formatted(self, value: Any) -> Any:
@@ -251,6 +233,13 @@ def stage_call(
     kind = type(function)
     if kind is FunctionType and is_staged(function):
         return function(*args, **kwargs)
+    if kind in (BuiltinFunctionType, type):
+        if special.iterates(function):
+            args = tuple([special.iterated(context, stage_call, x) for x in args])
+        elif function in special.CALLED and len(args) == 1:
+            method = special.method(context, args[0], special.CALLED[function])
+            if method is not None:
+                return stage_call(context, method, args, {})
     entry = implementation(function)
     if entry is not None:
         if function in CREATION or any_traced(args) or any_traced(kwargs.values()):

@@ -37,6 +37,17 @@ _FRAME_FUNCTIONS = frozenset(
 )
 
 # By id, as long as the code lives: hashing a code object walks all of its constants.
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
+    ast.Mod: "mod", ast.Pow: "pow", ast.MatMult: "matmul", ast.LShift: "lshift",
+    ast.RShift: "rshift", ast.BitOr: "or", ast.BitXor: "xor", ast.BitAnd: "and",
+}  # fmt: skip
+_COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne",
+    ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
+_UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
+
 _CODES: dict[int, CodeType | None] = {}  # the rewritten code
 _STAGED: set[int] = set()  # codes that are themselves results of the rewrite
 
@@ -232,6 +243,21 @@ class Rewriter(ast.NodeTransformer):
         node.orelse = self.statements(node.orelse)
         return node
 
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        if not isinstance(node.target, ast.Name):
+            return self.generic_visit(node)
+        target = node.target
+        old = self.visit(ast.copy_location(ast.Name(target.id, ast.Load()), target))
+        name = _constant(_OPERATORS[type(node.op)])
+        new = self.operator("augmented", old, self.visit(node.value), name, like=node)
+        return ast.copy_location(ast.Assign([target], new), node)
+
+    def visit_With(self, node: ast.With) -> Any:
+        self.generic_visit(node)
+        for item in node.items:
+            item.context_expr = self.operator("entered", item.context_expr)
+        return node
+
     def visit_Assert(self, node: ast.Assert) -> Any:
         node.test = self.truth(node.test, "`assert`")
         node.msg = self.visit(node.msg) if node.msg is not None else None
@@ -287,13 +313,29 @@ class Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if is_text and isinstance(node.op, ast.Mod):
             node.right = self.operator("formatted", node.right)
-        return node
+            return node
+        name = _constant(_OPERATORS[type(node.op)])
+        return self.operator("binary", node.left, node.right, name, like=node)
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        self.generic_visit(node)
+        name = _COMPARISONS.get(type(node.ops[0]))
+        if name is None or len(node.ops) > 1:
+            return node
+        left, right = node.left, node.comparators[0]
+        if name in ("in", "not in"):  # the methods are the container's
+            return self.operator("contained", left, right, _constant(name), like=node)
+        return self.operator("binary", left, right, _constant(name), like=node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         self.generic_visit(node)
         if isinstance(node.op, ast.Not):
             node.operand = self.operator("operand", node.operand, _constant("`not`"))
-        return node
+            return node
+        if isinstance(node.operand, ast.Constant):
+            return node
+        name = _constant(_UNARY[type(node.op)])
+        return self.operator("unary", node.operand, name, like=node)
 
     def visit_Name(self, node: ast.Name) -> Any:
         if not isinstance(node.ctx, ast.Load) or node.id in ("__class__", "__debug__", OPERATORS):
