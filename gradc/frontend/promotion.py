@@ -16,7 +16,7 @@ from gradc.frontend.location import TracingError
 from gradc.frontend.table import TABLE
 from gradc.frontend.trace import active_trace, apply, build, filled
 from gradc.frontend.tracer import Tracer
-from gradc.ir.types import Dim, ScalarType, from_numpy, to_numpy
+from gradc.ir.types import Dim, ScalarType, from_numpy, i32, i64, to_numpy
 
 Shape = tuple[Any, ...]
 _PYTHON = {int: 0, float: 0.0, complex: 0j}
@@ -168,6 +168,8 @@ def typed(x: Any, dtype: np.dtype[Any] | ScalarType, shape: Shape | None = None)
         x = operand(x)
     if not isinstance(x, Tracer):
         return filled(cast_number(x, dtype), () if shape is None else shape, element)
+    if x.weak and type(x.python) is int and element.is_integer and element not in (i32, i64):
+        cast_number(x.known(), dtype)  # int arguments fit the other two
     found = convert(x, element)
     return found if shape is None else broadcast_to(found, shape)
 

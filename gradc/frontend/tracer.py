@@ -40,6 +40,19 @@ def _binary(function: Any) -> tuple[Any, Any]:
     return method, reflected
 
 
+def _product() -> tuple[Any, Any]:
+    """`x * y`; a list times a Python int repeats the list."""
+    method, reflected = _binary(operator.mul)
+
+    def repeats(x: Tracer, other: Any) -> bool:
+        return isinstance(other, list | tuple) and x.weak and type(x.python) is int
+
+    return (
+        lambda self, y: y * self.known() if repeats(self, y) else method(self, y),
+        lambda self, y: y * self.known() if repeats(self, y) else reflected(self, y),
+    )
+
+
 def _in_place(function: Any) -> Any:
     def method(self: Tracer, other: Any) -> Any:
         return self.update_in_place(function, other)
@@ -142,7 +155,7 @@ class Tracer(ArrayMethods):
     # -------------------------------------------------------------------------- operators
     __add__, __radd__ = _binary(operator.add)
     __sub__, __rsub__ = _binary(operator.sub)
-    __mul__, __rmul__ = _binary(operator.mul)
+    __mul__, __rmul__ = _product()
     __truediv__, __rtruediv__ = _binary(operator.truediv)
     __floordiv__, __rfloordiv__ = _binary(operator.floordiv)
     __mod__, __rmod__ = _binary(operator.mod)

@@ -161,3 +161,22 @@ def test_python_ints_do_not_wrap():
         for n in (3, 2**31 - 1, 2**31, 2**62, -(2**63), 2**63, -(2**31), 2**100):
             assert compiled(n) == function(n)
             assert type(compiled(n)) is int
+
+
+def test_python_ints_that_do_not_fit_an_array_are_errors_at_every_call():
+    for dtype in ("uint8", "int8", "uint64"):
+        array = np.ones(2, dtype)
+        compiled = gradc.compile(lambda x, n: x + n)
+        for n in (5, 300, -1, 7):
+            if np.iinfo(dtype).min <= n <= np.iinfo(dtype).max:
+                np.testing.assert_array_equal(compiled(array, n), array + n)
+                continue
+            with pytest.raises(OverflowError, match="out of bounds"):
+                compiled(array, n)
+
+
+def test_a_list_times_an_int_repeats_it():
+    for repeat in (lambda n: [0] * n, lambda n: n * (1, 2), lambda n: [n, 1.5] * n):
+        compiled = gradc.compile(repeat)
+        for n in (2, 3):
+            assert compiled(n) == repeat(n)
