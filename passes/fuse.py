@@ -25,7 +25,7 @@ from gradc.ir.ops.kernel import Generic
 from gradc.ir.types import Dim
 from gradc.passes.contractions import normalize_contractions
 from gradc.passes.dce import symbolic_sizes
-from gradc.passes.group import Node, group_kernels
+from gradc.passes.group import Node, group_kernels, in_order
 from gradc.passes.inline import BodyWriter, identity_index
 from gradc.passes.manager import Pass
 from gradc.passes.materialize import EXPENSIVE, MOST_WORK, Arrays, is_root_op
@@ -45,7 +45,7 @@ class Fuser:
             for size in symbolic_sizes(op.results) - symbolic_sizes(op.operands):
                 if op.operands:  # a constant has a size, but does not give it
                     self.births.setdefault(size, op.results[0])
-        self.nodes = self.in_order()
+        self.nodes = in_order(self.nodes, lambda node: node.ancestors)
         for node in self.nodes:
             self.write(node)
         self.share_expensive()
@@ -140,24 +140,6 @@ class Fuser:
             for other in self.nodes:
                 if node in other.ancestors:
                     other.ancestors |= new
-
-    def in_order(self) -> list[Node]:
-        """Topological, otherwise in the order of the program."""
-        done: set[Node] = set()
-        ordered = []
-        rest = list(self.nodes)
-        while rest:
-            later = []
-            for node in rest:
-                if node.ancestors <= done:
-                    ordered.append(node)
-                    done.add(node)
-                else:
-                    later.append(node)
-            if len(later) == len(rest):
-                raise AssertionError("fuse: kernels depend on each other in a cycle")
-            rest = later
-        return ordered
 
     # ------------------------------------------------------------------ bodies
 

@@ -7,13 +7,15 @@ loop over i, in which those values are rows or single scalars instead of whole a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from gradc.ir.core import Block, Operation, Region, Value
 from gradc.ir.ops.kernel import Access, Fusion, Generic, Yield
 from gradc.passes.inline import BodyWriter
+
+T = TypeVar("T")
 
 
 @dataclass(eq=False)
@@ -84,7 +86,8 @@ def group_kernels(nodes: Sequence[Node], terminator: Operation) -> list[Operatio
         else:
             home[node] = Group([node], needs)
             groups.append(home[node])
-    return [build(group, terminator) for group in in_order(groups)]
+    ordered = in_order(groups, lambda group: group.above, by_level=True)
+    return [build(group, terminator) for group in ordered]
 
 
 def can_join(group: Group, node: Node, needs: set[Group]) -> bool:
@@ -102,17 +105,26 @@ def can_join(group: Group, node: Node, needs: set[Group]) -> bool:
     return related
 
 
-def in_order(groups: list[Group]) -> list[Group]:
-    done: set[Group] = set()
-    ordered: list[Group] = []
-    rest = list(groups)
+def in_order(items: Sequence[T], above: Callable[[T], set[T]], by_level: bool = False) -> list[T]:
+    """The items after all that stand `above` them, otherwise in the given order.
+
+    by_level: first those with nothing above them, then those that only wait for these, and so on
+    """
+    done: set[T] = set()
+    ordered: list[T] = []
+    rest = list(items)
     while rest:
-        ready = [g for g in rest if g.above <= done]
-        if not ready:
-            raise AssertionError("fuse: groups of kernels depend on each other in a cycle")
-        ordered.extend(ready)
-        done.update(ready)
-        rest = [g for g in rest if g not in done]
+        known = set(done) if by_level else done
+        later = []
+        for item in rest:
+            if above(item) <= known:
+                ordered.append(item)
+                done.add(item)
+            else:
+                later.append(item)
+        if len(later) == len(rest):
+            raise AssertionError("fuse: kernels depend on each other in a cycle")
+        rest = later
     return ordered
 
 
