@@ -277,9 +277,9 @@ def stage_call(
         if context.capture.is_known(function.__self__):
             raise fence.outliving_container(function)
         return function(*args, **kwargs)
-    method = kind.__call__ if callable(function) else None
-    if isinstance(method, FunctionType) and context.is_rewritable(method.__module__):
-        return stage_call(context, method, (function, *args), kwargs)
+    own_call: Any = kind.__call__ if callable(function) else None
+    if isinstance(own_call, FunctionType) and context.is_rewritable(own_call.__module__):
+        return stage_call(context, own_call, (function, *args), kwargs)
     return _call_library(context, function, args, kwargs)
 
 
