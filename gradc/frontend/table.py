@@ -18,6 +18,7 @@ TABLE: dict[Any, Implementation] = {}
 CREATION: set[Any] = set()  # functions that give a traced array though no argument is traced
 METHODS: dict[str, Implementation] = {}  # methods of ndarray that are no public function: "astype"
 LAZY: dict[str, Implementation] = {}  # dotted names of modules that load on first use (scipy)
+_FOUND: dict[Any, Implementation] = {}  # entries of LAZY by function, once looked up
 
 
 def implements(
@@ -47,7 +48,7 @@ def implements(
 def implementation(function: Any) -> Implementation | None:
     """The entry of a callable, or None. Functions of lazily loaded modules are found by name."""
     try:
-        found = TABLE.get(function)
+        found = TABLE.get(function) or _FOUND.get(function)
     except TypeError:  # an unhashable callable
         return None
     if found is None and LAZY:
@@ -64,6 +65,6 @@ def _lazy(function: Any) -> Implementation | None:
     for dotted, entry in LAZY.items():
         home, _, own = dotted.rpartition(".")
         if own == name and getattr(sys.modules.get(home), own, None) is function:
-            TABLE[function] = entry
+            _FOUND[function] = entry
             return entry
     return None
