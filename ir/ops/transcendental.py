@@ -139,7 +139,7 @@ class Sin(Elementwise, name="nd.sin"):
     evaluate = np.sin
     serves = ("math.sin",)
     scalar = "sin"
-    cost = 20
+    cost = 80
     samples = wrong_dtype(floats(-4, 4, limit=CIRCLES), i1)
 
     def vjp(b, op, g):
@@ -154,7 +154,7 @@ class Cos(Elementwise, name="nd.cos"):
     evaluate = np.cos
     serves = ("math.cos",)
     scalar = "cos"
-    cost = 20
+    cost = 80
     samples = wrong_dtype(floats(-4, 4, limit=CIRCLES), i1)
 
     def vjp(b, op, g):
@@ -168,7 +168,7 @@ class Tan(Elementwise, name="nd.tan"):
     evaluate = np.tan
     serves = ("math.tan",)
     scalar = "tan"
-    cost = 25
+    cost = 80
     samples = wrong_dtype(floats(-1.2, 1.2, limit=CIRCLES), i1)
 
     def vjp(b, op, g):
