@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from mlir_readers import assert_readable
 
@@ -33,12 +34,21 @@ def squares(b: Builder, x: Any) -> list[Any]:
     return [b.mul(x, x), b.reduce_sum(x, axes=(0,))]
 
 
+def chosen(b: Builder, x: Any) -> list[Any]:
+    """A constant array and a size known at run time: attributes of the function say what they are."""
+    numbers = np.array([np.nan, 1.5, -0.0, np.inf, 2.0, 1e-300])
+    numbers.flags.writeable = False
+    at = b.nonzero(b.gt(x, 0), size="n0")
+    return [b.gather(b.add(x, b.constant(value=numbers, type=x.type)), at, axes=(0,))]
+
+
 PROGRAMS: list[tuple[Callable[..., list[Any]], list[Any]]] = [
     (mixed, [tensor(f32, 40, 30), tensor(f32, 40, 30), tensor(f64, 30)]),
     (products, [tensor(f64, 8, 5), tensor(f64, 7, 5)]),
     (choices, [tensor(f32, 20, 3), tensor(f32, 20, 3)]),
     *((squares, [tensor(dtype, 33)]) for dtype in (bf16, c64, i64, ui8)),
     (squares, [tensor(f32, 0)]),
+    (chosen, [tensor(f64, 6)]),
 ]
 
 
