@@ -35,7 +35,7 @@ def squares(b: Builder, x: Any) -> list[Any]:
 
 
 def chosen(b: Builder, x: Any) -> list[Any]:
-    """A constant array and a size known at run time: attributes of the function say what they are."""
+    """A constant array and a size known at run time, of which the function's attributes tell."""
     numbers = np.array([np.nan, 1.5, -0.0, np.inf, 2.0, 1e-300])
     numbers.flags.writeable = False
     at = b.nonzero(b.gt(x, 0), size="n0")
