@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from contract_numeric import inexact
 from contract_programs import pullback, run
-from test_transforms import same_bits
+from test_op_transforms import same_bits
 
 from gradc.ir.builder import Builder
 from gradc.ir.ops.func import FuncOp
