@@ -388,7 +388,7 @@ def test_an_untraceable_function_names_the_line(model: str) -> None:
         (["--stage", "nope"], "'nope' is not one of 'trace', 'grad', 'simplified', 'fused'"),
         (["--argnums", "x"], "--argnums: expected positions counted from 0, such as 0 or 0,2, got"),
         (["--argnums", "0,0"], "expected argnums to name distinct positions"),
-        (["--argnums", "4"], "argnums=4: act was called with 1 positional arguments"),
+        (["--argnums", "4"], "argnums=4: act was called with 1 positional argument "),
         (
             ["--stage", "asm", "--mlir"],
             "the stage asm is no MLIR: expected --mlir with a stage of ",
