@@ -28,7 +28,7 @@ from gradc.passes.dce import symbolic_sizes
 from gradc.passes.group import Node, group_kernels, in_order
 from gradc.passes.inline import BodyWriter, identity_index
 from gradc.passes.manager import Pass
-from gradc.passes.materialize import EXPENSIVE, MOST_WORK, Arrays, is_root_op
+from gradc.passes.materialize import EXPENSIVE, MOST_WORK, Arrays, is_root_op, work_of
 
 
 class Fuser:
@@ -72,19 +72,21 @@ class Fuser:
         sizes = arrays_domain(op)
         inputs = self.arrays.loads_of_root(value)
         births = self.births_of([value, *op.operands])
-        work = self.arrays.work(op.operands) + op.cost  # type: ignore[attr-defined]
+        body = self.arrays.cone(op.operands) | {op}
         for node in reversed(self.nodes):
-            if node.op is not None or node.sizes != sizes or node.work + work > MOST_WORK:
+            if node.op is not None or node.sizes != sizes:
+                continue
+            if work_of(node.body | body) > MOST_WORK:
                 continue
             if self.joins(node, op, inputs, births):
-                node.work += work
+                node.body |= body
                 rest = inputs - set(node.roots)
                 node.roots.append(value)
                 node.inputs |= rest
                 self.producer[value] = node
                 self.extend_ancestors(node, self.ancestors(rest | births))
                 return
-        self.add(Node([value], sizes, inputs=inputs, work=work), births)
+        self.add(Node([value], sizes, inputs=inputs, body=body), births)
 
     def births_of(self, values: Iterable[Value]) -> set[Value]:
         """What must be computed before the run-time sizes of these values are known."""

@@ -25,7 +25,7 @@ class Node:
     roots:      the values it computes
     sizes:      its loops (of a batched contraction the batch loops; none for other kept operations)
     inputs:     the arrays it reads;  ancestors: the nodes it must come after
-    work:       arithmetic operations at one point of its loops
+    body:       the operations computed at one point of its loops
     reads:      for each array the accesses to it;  writes: for each root the dims of its axes
     """
 
@@ -34,7 +34,7 @@ class Node:
     op: Operation | None = None
     inputs: set[Value] = field(default_factory=set)
     ancestors: set[Node] = field(default_factory=set)
-    work: int = 0
+    body: set[Operation] = field(default_factory=set)
     writer: BodyWriter | None = None
     kernel: Generic | None = None
     reads: dict[Value, list[Access]] = field(default_factory=dict)

@@ -7,7 +7,7 @@ it would cost more than writing and reading it once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gradc.ir.core import Operation, Value, captured_values
 from gradc.ir.ops.func import FuncOp
@@ -78,10 +78,10 @@ class Arrays:
 
     def cost(self, value: Value) -> int:
         """Operations to compute one element from arrays."""
-        return self.work([value])
+        return work_of(self.cone([value]))
 
-    def work(self, values: Sequence[Value]) -> int:
-        """Operations to compute one element of each value from arrays, common parts once."""
+    def cone(self, values: Sequence[Value]) -> set[Operation]:
+        """The operations that compute one element of each value from arrays."""
         seen: set[Operation] = set()
         stack = [v.defining_op for v in values if v not in self]
         while stack:
@@ -90,7 +90,7 @@ class Arrays:
                 continue
             seen.add(op)
             stack.extend(v.defining_op for v in op.operands if v not in self)
-        return sum(op.cost for op in seen)  # type: ignore[attr-defined]
+        return seen
 
     # ------------------------------------------------------------------ decisions
 
@@ -161,6 +161,11 @@ class Arrays:
             if value not in self:
                 bits |= self._cone.get(value, 0)
         return bits
+
+
+def work_of(ops: Iterable[Operation]) -> int:
+    """Arithmetic operations of one element."""
+    return sum(op.cost for op in ops)  # type: ignore[attr-defined]
 
 
 def is_root_op(op: Operation) -> bool:
