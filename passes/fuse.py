@@ -171,37 +171,51 @@ class Fuser:
         node.writes = {v: map.as_dims for v, (_, map) in zip(node.roots, outputs, strict=True)}
 
     def share_expensive(self) -> None:
-        """Store an expensive value once where several kernels would compute it."""
+        """Store an expensive value once where several kernels would compute it.
+
+        One sweep from the last operation to the first: which kernels compute a value follows from
+        those that compute its users, unless these now load it.
+        """
         kernels = [n for n in self.nodes if n.writer is not None]
-        while True:
-            users: dict[Value, list[Node]] = {}
-            for node in kernels:
-                assert node.writer is not None
-                for value in node.writer.written:
-                    if value not in self.arrays:
-                        users.setdefault(value, []).append(node)
-            best = None
-            for value, nodes in users.items():
-                if len(nodes) < 2 or self.arrays.cost(value) < EXPENSIVE:
-                    continue
-                first = nodes[0]
-                assert first.writer is not None
-                whole = (identity_index(first.writer.rank), True)
-                fits = value.type.shape == first.sizes and whole in first.writer.written[value]
-                if fits and (best is None or self.arrays.order[value] > self.arrays.order[best]):
-                    best = value
-            if best is None:
-                return
-            first = users[best][0]
-            first.roots.append(best)
-            self.arrays.add(best)
-            self.producer[best] = first
-            for node in users[best]:
+        needs: dict[Value, dict[Node, None]] = {}
+
+        def need(values: Iterable[Value], node: Node) -> None:
+            for value in values:
+                needs.setdefault(value, {})[node] = None
+
+        place = {node: k for k, node in enumerate(kernels)}
+        changed: set[Node] = set()
+        for node in kernels:
+            for root in node.roots:
+                need([root], node)
+        for op in reversed(self.function.body.ops[:-1]):
+            for value in op.results:
+                nodes = sorted(needs.get(value, ()), key=place.__getitem__)
+                if value not in self.arrays and self.is_shared(value, nodes):
+                    first, *others = nodes
+                    first.roots.append(value)
+                    self.arrays.add(value)
+                    self.producer[value] = first
+                    changed.update(nodes)
+                    for node in others:
+                        # From an earlier kernel to a later one: this makes no cycle.
+                        self.extend_ancestors(node, {first, *first.ancestors})
+                for node in nodes:
+                    if value not in self.arrays or value in node.roots:
+                        need(op.operands, node)
+        for node in kernels:
+            if node in changed:
                 self.write(node)
-                if node is not first:
-                    # The nodes are in order, so an edge from an earlier to a later one makes no
-                    # cycle.
-                    self.extend_ancestors(node, {first, *first.ancestors})
+
+    def is_shared(self, value: Value, nodes: list[Node]) -> bool:
+        """Should the first of these kernels store a value that all of them compute?"""
+        if len(nodes) < 2 or self.arrays.cost(value) < EXPENSIVE:
+            return False
+        writer = nodes[0].writer
+        assert writer is not None
+        whole = (identity_index(writer.rank), True)
+        fits = value.type.shape == nodes[0].sizes
+        return fits and whole in writer.written.get(value, ())
 
     # ------------------------------------------------------------------ emission
 
