@@ -13,7 +13,7 @@ from typing import Any
 from gradc.engine import Engine
 from gradc.modes import GradientMode, ValueMode
 from gradc.resolve import Resolved, Transform, bound_to, resolve
-from gradc.signature import parameter_names
+from gradc.signature import keyword_names, parameter_names
 from gradc.stages import Stages, checked_stage
 from gradc.transforms import checked_argnums, shifted
 
@@ -48,9 +48,16 @@ class CompiledFunction(Transform):
         functools.update_wrapper(self, function, updated=())
         opened = resolve(function)
         names = parameter_names(opened.function)
+        bound = len(opened.args)
+        accepted = keyword_names(opened.function)
         engine = Engine(
             opened.function,
-            _static_names(names[len(opened.args) :], static_argnames, static_argnums),
+            _static_names(
+                names[bound:],
+                None if accepted is None else accepted[bound:],
+                static_argnames,
+                static_argnums,
+            ),
             tuple(getattr(m, "__name__", m) for m in no_rewrite),
         )
         self._setup(
@@ -204,8 +211,19 @@ def _compiled(function: Any, options: dict[str, Any]) -> CompiledFunction:
     return CompiledFunction(function, **options)
 
 
-def _static_names(names: Sequence[str], by_name: Any, by_position: Any) -> frozenset[str]:
+def _static_names(
+    names: Sequence[str], accepted: Sequence[str] | None, by_name: Any, by_position: Any
+) -> frozenset[str]:
+    """The names of static parameters. `names` are the positional ones, `accepted` those that a
+    call may give (None for any)."""
     by_name = (by_name,) if isinstance(by_name, str) else tuple(by_name)
+    for name in by_name:
+        if accepted is not None and name not in accepted:
+            known = f"one of {', '.join(accepted)}" if accepted else "none: it has no arguments"
+            raise ValueError(
+                f"static_argnames: expected names of the function's arguments, {known}; got "
+                f"{name!r}"
+            )
     positions = (by_position,) if isinstance(by_position, int) else tuple(by_position)
     for position in positions:
         if not 0 <= position < len(names):
@@ -229,7 +247,8 @@ def compile(function: Callable[..., Any] | None = None, /, **options: Any) -> An
     no_rewrite: modules (or their names) whose functions run as they are
 
     Works on functions, lambdas, methods and callable objects, with or without parentheses.
-    Raises TypeError for something that is not callable or an unknown option.
+    Raises TypeError for something that is not callable or an unknown option, ValueError for static
+    arguments that the function does not have.
     """
     if function is None:
         return lambda decorated: CompiledFunction(decorated, **options)

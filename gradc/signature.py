@@ -203,6 +203,23 @@ def parameter_names(function: Any) -> list[str]:
     return [p.name for p in parameters if p.kind in kinds]
 
 
+def keyword_names(function: Any) -> list[str] | None:
+    """Names of all parameters, keyword-only ones last; None where the function takes any keyword
+    or has no signature."""
+    code = getattr(function, "__code__", None)
+    if code is not None:
+        if code.co_flags & inspect.CO_VARKEYWORDS:
+            return None
+        return list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
+        return None
+    return [p.name for p in parameters if p.kind is not inspect.Parameter.VAR_POSITIONAL]
+
+
 def analyse(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],

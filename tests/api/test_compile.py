@@ -199,6 +199,36 @@ def test_static_arguments():
         gradc.compile(lambda x: x, static_argnums=3)
 
 
+@pytest.mark.parametrize("names", ["m", ("n", "m"), ["m"]])
+def test_static_names_that_the_function_does_not_have(names):
+    class Holder:
+        def apply(self, x):
+            return x
+
+    def f(x, n=1, *, scale=2.0):
+        return x * n * scale
+
+    with pytest.raises(ValueError, match="static_argnames: .*one of x, n, scale; got 'm'"):
+        gradc.compile(f, static_argnames=names)
+    with pytest.raises(ValueError, match="it has no arguments; got 'm'"):
+        gradc.compile(lambda: 1.0, static_argnames="m")
+    with pytest.raises(ValueError, match="one of x; got 'self'"):
+        gradc.compile(Holder().apply, static_argnames="self")
+
+
+def test_static_names_of_keyword_arguments():
+    def f(x, *, scale):
+        return x * scale
+
+    compiled = gradc.compile(f, static_argnames="scale")
+    np.testing.assert_array_equal(compiled(X, scale=3.0), X * 3)
+    any_keyword = gradc.compile(lambda x, **more: x * more["scale"], static_argnames="scale")
+    np.testing.assert_array_equal(any_keyword(X, scale=3.0), X * 3)
+    any_keyword(X, scale=4.0)
+    compiled(X, scale=4.0)
+    assert traces(compiled) == traces(any_keyword) == 2
+
+
 @pytest.mark.parametrize("mode", ["sin", None, True])
 def test_bools_strings_and_none_are_static(mode):
     def f(x, mode):
