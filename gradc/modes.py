@@ -69,8 +69,9 @@ class GradientMode(Mode):
 
     def derive(self, traced: Traced) -> FuncOp:
         check_argnums(traced, self.positions, self.bound)
-        value = self.value(traced)
+        # Arguments first: an integer argument often is why the result is one.
         wrt = wrt_inputs(traced, self.positions, self.allow_int, self.holomorphic)
+        value = self.value(traced)
         function = differentiate(
             traced.function,
             wrt,
@@ -238,10 +239,14 @@ def wrt_inputs(
                 )
             if k in leaves or allow_int or (leaf.kind == "static" and leaf.value is None):
                 continue
+            convert = (
+                "Pass a float (3.0 instead of 3)" if leaf.kind == "python"
+                else "Convert it (for instance to float64)"
+            )  # fmt: skip
             raise TypeError(
                 f"the gradient with respect to {call.paths()[k]}, {leaf.describe()}: only floating "
-                "and complex arrays have gradients. Convert it (for instance to float64), choose "
-                "other arguments with argnums=, or pass allow_int=True to get None for it"
+                f"and complex arrays have gradients. {convert}, choose other arguments with "
+                "argnums=, or pass allow_int=True to get None for it"
             )
     return [traced.input_number(k) for k in leaves]
 

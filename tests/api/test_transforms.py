@@ -86,6 +86,15 @@ def test_gradients_have_the_arguments_dtype_and_kind(dtype):
     assert type(gradc.grad(f)(0.5)) is np.float64
 
 
+@pytest.mark.parametrize("transform", [gradc.grad, gradc.value_and_grad])
+def test_an_integer_number_is_refused_before_the_result_that_it_makes_an_integer(transform):
+    message = "with respect to a, a Python int.*Pass a float \\(3.0 instead of 3\\)"
+    with pytest.raises(TypeError, match=message):
+        transform(lambda a: a * a)(3)
+    with pytest.raises(TypeError, match="needs a floating result, got i64"):
+        transform(lambda a: np.sum(a > 0))(X)
+
+
 def test_integer_arguments():
     def g(x, n):
         return np.sum(x["a"] * n)
