@@ -23,6 +23,11 @@ from gradc.passes.manager import (
 
 _SEPARATOR = re.compile(r"^// -----[^\n]*$", re.MULTILINE)
 _ONLY_COMMENTS = re.compile(r"(?:\s++|//[^\n]*+)*+\Z")
+_PRETTY = re.compile(r"(?:\s++|//[^\n]*+)*+(?:func\.func @|(?:builtin\.)?module\b)")
+_PRETTY_HINT = (
+    "This looks like the pretty form, which is for reading only: `gradc dump --mlir` and "
+    "`gradc opt --mlir` write the generic form"
+)
 _EXPECTATION = re.compile(
     r"expected-(\w+)(?:@(?:([+-]\d+)|(above|below|unknown)))?\s*\{\{(.*?)\}\}"
 )
@@ -143,7 +148,8 @@ class _Run:
         try:
             return self.process(text)
         except GradcError as error:
-            click.echo(f"Error: {error}", err=True)
+            pretty = isinstance(error, ParseError) and _PRETTY.match(text)
+            click.echo(f"Error: {error}" + f"\n{_PRETTY_HINT}" * bool(pretty), err=True)
             self.failed = True
             return None
 

@@ -55,6 +55,20 @@ def test_standard_input_and_output_file(tmp_path: Path) -> None:
     assert "%1 = nd.neg %x : tensor<4xf32>" in out.read_text()
 
 
+def test_the_pretty_form_is_recognised(good: str) -> None:
+    pretty = gradc("opt", good, "--pretty").stdout
+    function = pretty[pretty.index("func.func @") :]
+    for text in (pretty, function, f"// a note\n\n{function}", pretty.removeprefix("builtin.")):
+        refused(
+            gradc("opt", text=text),
+            "expected an operation in generic form",
+            "This looks like the pretty form",
+            "`gradc dump --mlir`",
+        )
+    other = gradc("opt", text='"nd.neg"(%x')
+    assert other.exit_code != 0 and "pretty" not in other.stderr
+
+
 def test_printing_goes_to_standard_error(good: str) -> None:
     result = gradc("opt", good, DCE, "--print-ir-after-all", "--timing")
     assert "IR after dce on @f" in result.stderr and "IR after" not in result.stdout
