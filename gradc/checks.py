@@ -30,13 +30,19 @@ def check_grads(
 ) -> None:
     """Compare reverse-mode and forward-mode gradients with central differences, up to an order.
 
-    args: the arguments; every floating or complex leaf is checked, element by element. A result
-        that is not a scalar is contracted with fixed random weights
+    args: a tuple (or list) of the arguments; every floating or complex leaf is checked, element by
+        element. A result that is not a scalar is contracted with fixed random weights
     rtol, atol: default 1e-5 for double precision arguments, 1e-2 when one is of lower precision
 
     Differences are taken of the plain Python function (for order 2 of gradc's first derivative,
-    which has been checked by then). Raises GradientMismatch naming the worst entry.
+    which has been checked by then). Raises GradientMismatch naming the worst entry, TypeError for
+    args that are not a tuple.
     """
+    if not isinstance(args, tuple | list):
+        raise TypeError(
+            "expected args to be a tuple with an entry for each argument, got "
+            f"{type(args).__name__}: a single argument x is given as (x,)"
+        )
     args = tuple(args)
     leaves, _ = pytree.flatten(args)
     low = any(np.asarray(x).dtype.itemsize < 8 for x in leaves if _is_inexact(x))

@@ -312,6 +312,13 @@ def test_a_gradient_of_a_result_that_ignores_an_argument_is_zero():
     assert gradc.grad(lambda x, y: x * 1.0)(2.0, 1.0) == 1.0
 
 
+@pytest.mark.parametrize("args", [X, 2.0, {"w": X}])
+def test_check_grads_needs_a_tuple_of_arguments(args):
+    kind = type(args).__name__
+    with pytest.raises(TypeError, match=f"expected args to be a tuple.*got {kind}: .*\\(x,\\)"):
+        gradc.check_grads(lambda x: np.sum(x), args)
+
+
 @pytest.mark.parametrize("order", [1, 2])
 def test_check_grads_accepts_right_gradients(order):
     gradc.check_grads(f, (X,), order=order)
