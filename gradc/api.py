@@ -11,7 +11,7 @@ from gradc import (
 from gradc.checks import GradientMismatch, check_grads
 from gradc.compiled import CompiledFunction, compile
 from gradc.derivatives import hessian, jacobian
-from gradc.engine import disable_compile
+from gradc.frontend.disabling import disable_compile
 from gradc.frontend.location import TracingError
 from gradc.frontend.trace import apply
 from gradc.frontend.tracer import Tracer

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradc import pytree
-from gradc.engine import disable_compile
+from gradc.frontend.disabling import disable_compile
 from gradc.linear import jvp, vjp
 from gradc.run_time_sizes import fitted
 

@@ -8,11 +8,9 @@ the outer function instead.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +18,7 @@ import numpy as np
 from gradc import backend
 from gradc.frontend import control
 from gradc.frontend.context import current_context, is_tracing
+from gradc.frontend.disabling import is_disabled, state
 from gradc.frontend.identity import identical
 from gradc.frontend.location import TracingError
 from gradc.frontend.trace import active_trace
@@ -35,30 +34,6 @@ from gradc.tracing import Traced, inline, trace_function
 _MOST_TRACES = 128  # traced functions kept for one Python function
 _MOST_REASONS = 100  # lines of `explain`
 _MOST_ENTRIES = 4  # entries that a dispatcher tries before it computes the key
-
-
-class _ThreadState(threading.local):
-    def __init__(self) -> None:
-        self.disabled = int(os.environ.get("GRADC_DISABLE_COMPILE", "0") not in ("", "0"))
-
-
-_state = _ThreadState()
-
-
-@contextmanager
-def disable_compile() -> Iterator[None]:
-    """In this block (and thread) functions run as plain Python, so that pdb and print work, and
-    transforms run in the IR interpreter. GRADC_DISABLE_COMPILE=1 does so for a whole process."""
-    _state.disabled += 1
-    try:
-        yield
-    finally:
-        _state.disabled -= 1
-
-
-def is_disabled() -> bool:
-    """Is compilation switched off in this thread?"""
-    return _state.disabled > 0
 
 
 class Bound:
@@ -278,7 +253,7 @@ class Dispatcher:
         self.entries: tuple[_Entry, ...] = ()
 
     def __call__(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if not is_tracing() and not _state.disabled:
+        if not is_tracing() and not state.disabled:
             for entry in self.entries:
                 inputs = entry.match(args, kwargs)
                 if inputs is None:

@@ -15,23 +15,35 @@ from collections.abc import Callable
 from types import BuiltinFunctionType
 from typing import Any
 
+from gradc.frontend.disabling import is_disabled
 from gradc.frontend.location import TracingError
 from gradc.frontend.outside import outside_world
 
 _ONCE = "it would run once, while tracing, and not at each call"
-_PLAIN = "or run the function under gradc.disable_compile()"
 
 
 def _called(name: str, instead: str) -> str:
     return f"{name} was called in a traced function: {_ONCE}. {instead}"
 
 
-_OUTPUT = f"Remove it, {_PLAIN}"
+def _or_plainly() -> str:
+    """The advice to run plain Python, for what traces the function now."""
+    if is_disabled():
+        return (
+            ": with compiling disabled, calls of the function itself are plain Python, but "
+            "transforms such as gradc.grad trace it as ever"
+        )
+    return ", or run the function under gradc.disable_compile()"
+
+
+def _output(name: str) -> str:
+    return _called(name, f"Remove it{_or_plainly()}")
+
+
+_OUTPUTS: dict[Any, str] = {print: "print", warnings.warn: "warnings.warn"}
 _TIME = "Pass the time as an argument"
 
 _REASONS: dict[Any, str] = {
-    print: _called("print", _OUTPUT),
-    warnings.warn: _called("warnings.warn", _OUTPUT),
     builtins.open: _called("open", "Read the file outside and pass its contents as an argument"),
     builtins.input: _called("input", "Pass its value as an argument"),
     datetime.datetime.now: _called("datetime.now", _TIME),
@@ -63,15 +75,17 @@ def refusal(function: Callable[..., Any]) -> str | None:
         )
     module = getattr(function, "__module__", None) or ""
     if "logging" in (home, module) and name in _LOG_FUNCTIONS:
-        return f"logging.{name} was called in a traced function: {_ONCE}. Remove it, {_PLAIN}"
+        return _output(f"logging.{name}")
     if isinstance(owner, io.IOBase) and name != "close":
         return _called(
             f"{type(owner).__name__}.{name}", "Read and write files outside the function"
         )
     try:
-        known = _REASONS.get(function)
+        printing, known = _OUTPUTS.get(function), _REASONS.get(function)
     except TypeError:
-        known = None
+        printing = known = None
+    if printing is not None:
+        return _output(printing)
     if known is not None:
         return known
     found = outside_world(function)
@@ -163,5 +177,5 @@ def traced_format() -> TracingError:
     """The error of formatting a traced value into a string."""
     return TracingError(
         "a traced value written into a string: its number is not known while tracing. Return the "
-        f"value and format it outside, {_PLAIN}"
+        f"value and format it outside{_or_plainly()}"
     )

@@ -241,6 +241,14 @@ def test_the_error_names_the_line_and_the_way_out(monkeypatch, function, message
     assert (COUNTER, SEEN, NOTES, vars(HOLDER)) == (0, [], {"last": None}, {"count": 0})
 
 
+@pytest.mark.parametrize("function", [prints, warns, logs, logs_module, formats])
+def test_with_compiling_disabled_the_error_does_not_say_to_disable_it(function):
+    with gradc.disable_compile(), pytest.raises(gradc.TracingError) as caught:
+        gradc.jvp(function, (X,), (X,))
+    assert "disable_compile" not in str(caught.value)
+    assert "transforms such as gradc.grad trace it as ever" in str(caught.value)
+
+
 def test_a_nonlocal_store_of_the_traced_function():
     count = 0
 
