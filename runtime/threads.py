@@ -124,6 +124,7 @@ def _after_fork() -> None:
         places.READY,
         places.LIMIT,
         places.DONE,
+        places.BLAS_NARROW,
         places.WORD,
     ):
         _state[place] = 0

@@ -257,3 +257,20 @@ def test_the_blas_says_its_kernels():
         pytest.skip("SciPy's BLAS is not an OpenBLAS with a thread callback")
     assert blas.core_name()
     assert threads.get_num_threads() >= 1
+
+
+def test_a_fork_forgets_launches_that_kept_blas_to_one_thread() -> None:
+    """They belong to threads that the child does not have: none of them would end in it."""
+    code = """
+import os
+import numpy as np
+import gradc
+from gradc.runtime import pool_state, threads
+gradc.compile(lambda x: x + 1)(np.ones(3))
+threads._state[pool_state.BLAS_NARROW] = 2
+pid = os.fork()
+if pid == 0:
+    os._exit(threads._state[pool_state.BLAS_NARROW])
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+    assert child(code) == "0\n"
